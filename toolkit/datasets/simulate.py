@@ -1,0 +1,115 @@
+"""Runs drawn from a known law: for teaching, and for checking that intervals cover the truth."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from toolkit import tables
+from toolkit.errors import DataError
+from toolkit.numerics.compiling import FloatArray
+from toolkit.scaling import laws
+from toolkit.scaling.law import Law
+from toolkit.scaling.result import FLOPS_PER_PARAM_TOKEN
+
+__all__ = ["isoflop_design", "simulate_runs"]
+
+
+def isoflop_design(budgets: npt.ArrayLike, tokens_per_param: npt.ArrayLike) -> pd.DataFrame:
+    """Lay out runs as isoFLOP groups: at each budget, one run for each ratio of data to size.
+
+    Parameters
+    ----------
+    budgets : array_like
+        Training compute of each group, in FLOPs (``6 N D``).
+    tokens_per_param : array_like
+        Ratios D / N inside a group.
+
+    Returns
+    -------
+    DataFrame
+        Columns params, tokens, flops; ``len(budgets) * len(tokens_per_param)`` rows.
+
+    Examples
+    --------
+    >>> from toolkit.datasets import isoflop_design
+    >>> isoflop_design([6e20], [20.0]).round(-9).values.tolist()
+    [[2000000000.0, 45000000000.0, 6e+20]]
+    """
+    flops, ratio = (
+        grid.ravel()
+        for grid in np.meshgrid(
+            np.atleast_1d(np.asarray(budgets, dtype=float)),
+            np.atleast_1d(np.asarray(tokens_per_param, dtype=float)),
+            indexing="ij",
+        )
+    )
+    if not (np.isfinite(flops * ratio).all() and (flops > 0).all() and (ratio > 0).all()):
+        raise DataError("budgets and tokens_per_param must be finite and positive.")
+    params = np.sqrt(flops / (FLOPS_PER_PARAM_TOKEN * ratio))
+    return pd.DataFrame({"params": params, "tokens": ratio * params, "flops": flops})
+
+
+def simulate_runs(
+    law: str | Law,
+    params: str | Mapping[str, float] | Sequence[float] | FloatArray,
+    design: pd.DataFrame | Mapping[str, npt.ArrayLike],
+    *,
+    noise: float | Any = 0.005,
+    rng: np.random.Generator | int | None = None,
+) -> pd.DataFrame:
+    """Draw runs whose log loss is a known law plus noise.
+
+    Parameters
+    ----------
+    law : str or Law
+        The law that is true.
+    params : str, mapping or sequence
+        Its parameter values, or the name of a preset.
+    design : DataFrame or mapping
+        The law's columns, one row per run; other columns are kept.
+    noise : float or frozen scipy.stats distribution
+        Standard deviation of a normal error of the log loss (0.005 is 0.5 % of the loss), or a
+        distribution to draw the error from, for example ``scipy.stats.t(3, scale=0.003)``.
+    rng : Generator, int or None
+        Source of the noise.
+
+    Returns
+    -------
+    DataFrame
+        The design with ``run`` in front and ``loss`` (nats per token) added; the truth is in
+        ``.attrs["truth"]``.
+
+    Raises
+    ------
+    DataError
+        If the design or the parameters are not valid, or the noise is negative.
+
+    Examples
+    --------
+    >>> from toolkit.datasets import isoflop_design, simulate_runs
+    >>> design = isoflop_design([1e19, 1e20, 1e21], [5, 20, 80])
+    >>> runs = simulate_runs("chinchilla", "besiroglu2024", design, noise=0.0)
+    >>> runs["loss"].round(3).tolist()[:3]
+    [2.972, 2.928, 2.952]
+    """
+    law = laws.get(law)
+    values = law.values(params)
+    frame = pd.DataFrame(design).reset_index(drop=True)
+    tables.check(frame, law.columns)
+    clean = law.predict(values, frame)
+    generator = np.random.default_rng(rng)
+    if hasattr(noise, "rvs"):
+        error = noise.rvs(size=len(frame), random_state=generator)
+    elif np.isfinite(noise) and noise >= 0:
+        error = generator.normal(0.0, noise, size=len(frame))
+    else:
+        raise DataError(
+            f"noise must be a standard deviation of log loss, 0 or more; got {noise!r}."
+        )
+    frame.insert(0, "run", np.arange(len(frame)))
+    frame["loss"] = clean * np.exp(error)
+    frame.attrs["truth"] = dict(zip(law.parameter_names, values.tolist(), strict=True))
+    return frame

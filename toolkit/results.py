@@ -1,0 +1,185 @@
+"""Intervals and summaries, shared by every fit of every pillar."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from toolkit.errors import DataError
+
+__all__ = ["Interval", "IntervalMethod", "Summary", "bootstrap_interval", "significant"]
+
+IntervalMethod = Literal["percentile", "basic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its interval, and what the interval rests on.
+
+    Attributes
+    ----------
+    estimate, lower, upper : float
+        In the unit of the quantity.
+    level : float
+        Nominal coverage, in (0, 1).
+    method : str
+        How the bounds were made, for example "percentile bootstrap".
+    unit : str
+        What was resampled: "row", "run", "item", ...
+    resamples : int
+        Resamples that gave a finite value.
+    """
+
+    estimate: float
+    lower: float
+    upper: float
+    level: float
+    method: str
+    unit: str
+    resamples: int
+
+    @property
+    def width(self) -> float:
+        """Distance between the bounds."""
+        return self.upper - self.lower
+
+    def __contains__(self, value: float) -> bool:
+        return self.lower <= value <= self.upper
+
+    def __str__(self) -> str:
+        bounds = f"{significant(self.lower)} to {significant(self.upper)}"
+        level = f"{100 * self.level:.4g}%"
+        return f"{significant(self.estimate)} ({level} {self.method}: {bounds})"
+
+
+def bootstrap_interval(
+    estimate: float,
+    draws: npt.NDArray[np.float64],
+    *,
+    level: float = 0.95,
+    method: IntervalMethod = "percentile",
+    unit: str = "row",
+) -> Interval:
+    """Interval from bootstrap draws of one quantity.
+
+    Parameters
+    ----------
+    estimate : float
+        Value on the full data.
+    draws : array, shape (resamples,)
+        Values on the resamples, from the same objective as the estimate. NaN marks resamples
+        where the quantity could not be computed; they are left out and not counted.
+    level : float
+        Nominal coverage, in (0, 1).
+    method : {"percentile", "basic"}
+        ``percentile`` takes quantiles of the draws; ``basic`` reflects them about the estimate
+        (Davison and Hinkley 1997, sections 5.2 and 5.3).
+    unit : str
+        What was resampled, for the record.
+
+    Returns
+    -------
+    Interval
+
+    Raises
+    ------
+    DataError
+        If the level or the method is not allowed, the draws are not of one quantity, or fewer
+        than 2 of them are finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> interval = bootstrap_interval(5.0, np.arange(11.0), level=0.8)
+    >>> round(interval.lower, 6), round(interval.upper, 6)
+    (1.0, 9.0)
+    """
+    if not 0 < level < 1:
+        raise DataError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
+    if draws.ndim != 1:
+        raise DataError(f"The draws are of one quantity, shape (resamples,); got {draws.shape}.")
+    finite = draws[np.isfinite(draws)]
+    if finite.size < 2:
+        raise DataError("An interval needs at least 2 finite resamples; fit with bootstrap=1000.")
+    tail = (1 - level) / 2
+    low, high = np.quantile(finite, [tail, 1 - tail])
+    if method == "basic":
+        low, high = 2 * estimate - high, 2 * estimate - low
+    elif method != "percentile":
+        raise DataError(f"method must be 'percentile' or 'basic'; got {method!r}.")
+    return Interval(
+        float(estimate),
+        float(low),
+        float(high),
+        level,
+        f"{method} bootstrap",
+        unit,
+        int(finite.size),
+    )
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """Write a number with `digits` significant digits, short and readable.
+
+    Examples
+    --------
+    >>> significant(0.34731), significant(5.76e23), significant(2143.4)
+    ('0.3473', '5.76e+23', '2143')
+    """
+    if not np.isfinite(value):
+        return "not identified" if np.isnan(value) else f"{value:g}"
+    if value != 0 and not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.{digits}g}"
+    whole = abs(value) >= 10**digits - 0.5  # from here on, %g would switch to an exponent
+    return f"{value:.0f}" if whole else f"{value:.{digits}g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A titled table with facts above and notes below, as plain text or HTML.
+
+    Attributes
+    ----------
+    title : str
+        First line.
+    facts : sequence of (str, str)
+        Label and value, one line each.
+    table : DataFrame
+        Cells are shown as they are: format numbers before.
+    notes : sequence of str
+        What the reader must know before using the numbers.
+    """
+
+    title: str
+    facts: Sequence[tuple[str, str]]
+    table: pd.DataFrame
+    notes: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def text(self) -> str:
+        """Return the summary as plain text."""
+        width = max((len(label) for label, _ in self.facts), default=0)
+        lines = [self.title, "=" * len(self.title)]
+        lines += [f"{label:<{width}}  {value}" for label, value in self.facts]
+        lines += ["", self.table.to_string()]
+        if self.notes:
+            lines += ["", *(f"- {note}" for note in self.notes)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        facts = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for label, value in self.facts
+        )
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        return (
+            f"<p><strong>{html.escape(self.title)}</strong></p><table>{facts}</table>"
+            f"{self.table.to_html(border=0)}{f'<ul>{notes}</ul>' if notes else ''}"
+        )

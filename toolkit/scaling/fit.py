@@ -1,0 +1,249 @@
+"""Fit a scaling law to a table of runs."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from toolkit import tables
+from toolkit.errors import ConvergenceWarning, DataError, IdentifiabilityWarning
+from toolkit.numerics.compiling import IntArray
+from toolkit.numerics.minimise import Minima
+from toolkit.scaling import laws
+from toolkit.scaling.law import Law
+from toolkit.scaling.problem import Problem
+from toolkit.scaling.resampling import Resamples, draw_resamples
+from toolkit.scaling.result import Bootstrap, ScalingFit
+
+__all__ = ["fit"]
+
+AGREE = 1e-6  # starts whose objective is within this share of the best found the same optimum
+FEW_AGREE = 0.2
+
+
+def fit(
+    law: str | Law,
+    runs: pd.DataFrame | Mapping[str, npt.ArrayLike],
+    *,
+    loss: Literal["huber", "squared", "absolute"] = "huber",
+    delta: float = 1e-3,
+    weights: str | None = None,
+    bootstrap: int | IntArray = 0,
+    cluster: str | None = None,
+    starts: npt.ArrayLike | None = None,
+    threads: int = 1,
+    rng: np.random.Generator | int | None = None,
+) -> ScalingFit:
+    """Fit a scaling law by robust regression on the log loss.
+
+    Minimises ``sum_i w_i rho(log L(x_i) - log loss_i)`` from many starts and, for intervals,
+    again on every bootstrap resample with the same objective. Each optimum is certified
+    (`toolkit.numerics.minimise`). The answer does not depend on the order of rows or on units.
+
+    Parameters
+    ----------
+    law : str or Law
+        Name of a law in `toolkit.scaling.laws`, or a law.
+    runs : DataFrame or mapping
+        One row per run: the law's columns and ``loss`` (nats per token); counts are absolute.
+    loss : {"huber", "squared", "absolute"}
+        Loss rho of a log residual r: Huber with threshold `delta` (Hoffmann et al. 2022),
+        ``r**2 / 2``, or ``abs(r)``.
+    delta : float
+        Huber threshold in log loss; 1e-3 means that residuals above 0.1 % count linearly.
+    weights : str, optional
+        Column with positive row weights. A weight of 2 equals a repeated row.
+    bootstrap : int or array of int, shape (resamples, units)
+        Number of resamples (0: no intervals), or the positions of the drawn units of each.
+    cluster : str, optional
+        Column that names the independent unit of each row, for example ``"run"``. Rows are
+        resampled when missing; then no two rows may be equal.
+    starts : array, shape (starts, p), optional
+        Starting values of the parameters, in the law's order, instead of the law's own.
+    threads : int
+        Threads for the resamples. The result does not depend on it.
+    rng : Generator, int or None
+        Source of the bootstrap draws.
+
+    Returns
+    -------
+    ScalingFit
+
+    Raises
+    ------
+    DataError
+        If the table cannot support the fit: see `toolkit.tables.check`; also repeated rows
+        without `cluster`, fewer different points than parameters, a column that never changes.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the optimum or more than 1 % of the resamples are not certified, or few starts agree.
+    IdentifiabilityWarning
+        If the data leave a parameter undetermined.
+    SmallSampleWarning
+        If there are fewer than 10 independent units.
+
+    Examples
+    --------
+    >>> import toolkit as tk
+    >>> runs = tk.datasets.load("simulated_runs")
+    >>> fit = tk.scaling.fit("chinchilla", runs, bootstrap=200, rng=0)
+    >>> bool(fit.certified)
+    True
+    """
+    law = laws.get(law)
+    table = _check_runs(law, runs, weights, cluster)
+    problem = Problem.build(law, table, weights, loss, _threshold(loss, delta))
+    searches = _search(problem, starts, threads)
+    best = int(np.argmin(searches.objective))
+    resamples = _resample(problem, table, bootstrap, cluster, rng)
+    draws = None if resamples is None else _refit(problem, searches, best, resamples, threads)
+    result = ScalingFit(
+        problem=problem,
+        runs=table,
+        theta=searches.theta[best],
+        objective=float(searches.objective[best]),
+        gap=float(searches.gap[best]),
+        certified=bool(searches.certified[best]),
+        starts=_start_table(searches),
+        bootstrap=draws,
+        cluster=cluster,
+    )
+    _warn(result)
+    return result
+
+
+def _threshold(loss: str, delta: float) -> float:
+    if loss == "huber":
+        if not (np.isfinite(delta) and delta > 0):
+            raise DataError(f"delta must be a positive number in log loss; got {delta!r}.")
+        return float(delta)
+    if loss == "squared":
+        return np.inf
+    if loss == "absolute":
+        return 0.0
+    raise DataError(f"loss must be 'huber', 'squared' or 'absolute'; got {loss!r}.")
+
+
+def _check_runs(law: Law, runs: Any, weights: str | None, cluster: str | None) -> pd.DataFrame:
+    needed = [*law.columns, "loss"]
+    extra = [name for name in (weights, cluster) if name is not None]
+    table = tables.check(runs, list(dict.fromkeys([*needed, *extra])))
+    if weights is not None:
+        table[weights] = tables.check_positive(table[weights], weights)
+    for column in law.columns:
+        if table[column].nunique() == 1:
+            raise DataError(
+                f"Column {column!r} has the same value ({table[column][0]:g}) in every row, so its "
+                f"terms cannot be told from the others. Add runs that vary it, or fit a law "
+                f"without it."
+            )
+    points = len(table[list(law.columns)].drop_duplicates())
+    if points <= len(law.parameters):
+        raise DataError(
+            f"The {law.title} has {len(law.parameters)} parameters; {points} different points "
+            f"({', '.join(law.columns)}) cannot determine them. At least "
+            f"{len(law.parameters) + 1} are needed."
+        )
+    if cluster is None:
+        tables.check_keys(
+            table,
+            needed,
+            "Name the run of each row in a column and pass cluster='run' (repeats of one run are "
+            "not independent), or keep one row of each with a column of weights.",
+        )
+    return table
+
+
+def _search(problem: Problem, starts: npt.ArrayLike | None, threads: int) -> Minima:
+    law = problem.law
+    if starts is None:
+        points = law.starts(problem.x, problem.y)
+    else:
+        points = law.to_working(np.atleast_2d(np.asarray(starts, dtype=float)), problem.centre)
+        if points.shape[1] != len(law.parameters) or not np.isfinite(points).all():
+            raise DataError(
+                f"starts must be finite values of {', '.join(law.parameter_names)} in this order, "
+                "positive where the parameter is positive; one start per row."
+            )
+    return problem.minimise(problem.weights[None, :], points, threads=threads)
+
+
+def _resample(
+    problem: Problem,
+    table: pd.DataFrame,
+    bootstrap: int | IntArray,
+    cluster: str | None,
+    rng: np.random.Generator | int | None,
+) -> Resamples | None:
+    if isinstance(bootstrap, (int, np.integer)) and bootstrap == 0:
+        return None
+    clusters = None if cluster is None else table[cluster]
+    return draw_resamples(bootstrap, clusters, problem.weights, rng)
+
+
+def _refit(
+    problem: Problem, searches: Minima, best: int, resamples: Resamples, threads: int
+) -> Bootstrap:
+    """Fit every resample from the optimum; those without certificate again, from all starts."""
+    optimum = searches.theta[best]
+    warm = problem.minimise(resamples.weights, optimum[None, :], near=optimum, threads=threads)
+    theta, certified = warm.theta.copy(), warm.certified.copy()
+    for k in np.flatnonzero(~warm.certified):
+        again = problem.minimise(resamples.weights[k : k + 1], problem.own_starts())
+        winner = int(np.argmin(np.where(again.certified, again.objective, np.inf)))
+        if again.certified[winner] and again.objective[winner] <= warm.objective[k]:
+            theta[k], certified[k] = again.theta[winner], True
+    return Bootstrap(
+        theta, certified, warm.evaluations, resamples.unit, resamples.units, resamples.distinct
+    )
+
+
+def _start_table(searches: Minima) -> pd.DataFrame:
+    objective = searches.objective
+    lowest = float(np.min(objective))
+    return pd.DataFrame(
+        {
+            "objective": objective,
+            "certified": searches.certified,
+            "agrees": searches.certified & (objective <= lowest + AGREE * abs(lowest) + 1e-18),
+            "evaluations": searches.evaluations,
+        },
+        index=pd.RangeIndex(len(objective), name="start"),
+    )
+
+
+def _warn(result: ScalingFit) -> None:
+    if not result.certified:
+        warnings.warn(
+            "The best point found is not a certified optimum "
+            f"(gap {result.gap:.1e} of objective {result.objective:.1e}); give other starts.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    elif result.agreement < FEW_AGREE and len(result.starts) > 1:
+        warnings.warn(
+            f"Only {result.agreement:.0%} of {len(result.starts)} starts reach the best optimum; "
+            "a better one may exist.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if result.bootstrap is not None and result.bootstrap.failed > 0.01 * len(result.bootstrap):
+        warnings.warn(
+            f"{result.bootstrap.failed} of {len(result.bootstrap)} resamples have no certified "
+            "optimum; they are kept in the intervals.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    unsure = result.identifiability().identified
+    if not unsure.all():
+        names = ", ".join(unsure.index[~unsure])
+        warnings.warn(
+            f"The data do not determine {names}: other values fit as well. See identifiability().",
+            IdentifiabilityWarning,
+            stacklevel=3,
+        )

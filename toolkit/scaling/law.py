@@ -1,0 +1,257 @@
+"""What a scaling law is: an equation, parameters with meaning, a kernel, starts and presets."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from toolkit import tables
+from toolkit.errors import DataError
+from toolkit.numerics.compiling import FloatArray, compile_once
+from toolkit.numerics.minimise import MODEL_SIGNATURE
+
+__all__ = ["Law", "Parameter", "Preset"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a law.
+
+    Attributes
+    ----------
+    name, meaning, unit : str
+        Symbol, what it says, unit of its value.
+    positive : bool
+        Whether the fit works on its logarithm.
+    lower, upper : float
+        Bounds of the value. A positive parameter has no bound but zero.
+    scales : tuple of (column, exponent), optional
+        Set for a coefficient that multiplies ``column ** -exponent``: with it, a fit can use
+        any unit of the column and turn the result back.
+    """
+
+    name: str
+    meaning: str
+    unit: str
+    positive: bool = False
+    lower: float = -np.inf
+    upper: float = np.inf
+    scales: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Published values of a law's parameters.
+
+    Attributes
+    ----------
+    values : mapping of parameter name to value
+    source : str
+        Paper, and where in it.
+    rounded : bool
+        Whether the values were rounded for print. Rounding can move an answer a lot: at the
+        compute of Chinchilla it turns 59 tokens per parameter into 93.
+    fit_range : mapping of column to (lowest, highest)
+        Range of the runs behind the values.
+    """
+
+    values: Mapping[str, float]
+    source: str
+    rounded: bool
+    fit_range: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A scaling law: loss as a function of the columns of a table of runs.
+
+    Attributes
+    ----------
+    name, title : str
+        Short name for `fit`, and how to call it in text.
+    equation : str
+        LaTeX, in the symbols of `parameters` and the columns.
+    reference : str
+        Where it was proposed.
+    columns : tuple of str
+        Columns it needs, out of `toolkit.tables.COLUMNS`.
+    parameters : tuple of Parameter
+    model : kernel
+        Log loss and its Jacobian in working coordinates (logarithms of the positive parameters)
+        as a function of the logarithms of the columns; see `toolkit.numerics.minimise`.
+    starts : callable
+        ``starts(x, y)`` gives starting points, shape (starts, p), in working coordinates, from
+        centred log columns x (n, d) and log losses y (n,).
+    presets : mapping of name to Preset
+    allocate : callable, optional
+        ``allocate(values (..., p), budget)`` gives the columns that minimise the loss where
+        their product is `budget`.
+    """
+
+    name: str
+    title: str
+    equation: str
+    reference: str
+    columns: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    model: Any = field(repr=False)
+    starts: Callable[[FloatArray, FloatArray], FloatArray] = field(repr=False)
+    presets: Mapping[str, Preset] = field(default_factory=dict, repr=False)
+    allocate: Callable[[FloatArray, FloatArray], tuple[FloatArray, ...]] | None = field(
+        default=None, repr=False
+    )
+
+    @property
+    def parameter_names(self) -> list[str]:
+        """Names of the parameters, in the order of every array."""
+        return [parameter.name for parameter in self.parameters]
+
+    def values(
+        self, params: str | Mapping[str, float] | Sequence[float] | FloatArray
+    ) -> FloatArray:
+        """Return parameter values as an array in the law's order.
+
+        Parameters
+        ----------
+        params : str, mapping or sequence
+            Name of a preset, values by name, or values in order, shape (..., p).
+
+        Raises
+        ------
+        DataError
+            If a preset or parameter is unknown, one is missing, or a value is out of bounds.
+
+        Examples
+        --------
+        >>> from toolkit.scaling import laws
+        >>> laws.CHINCHILLA.values("hoffmann2022").tolist()
+        [406.4, 410.7, 1.69, 0.34, 0.28]
+        """
+        names = self.parameter_names
+        if isinstance(params, str):
+            if params not in self.presets:
+                raise DataError(
+                    f"The {self.title} has no preset {params!r}; it has {', '.join(self.presets)}."
+                )
+            params = self.presets[params].values
+        if isinstance(params, (Mapping, pd.Series)):
+            unknown = sorted(set(params) ^ set(names))
+            if unknown:
+                raise DataError(
+                    f"The {self.title} has the parameters {', '.join(names)}; "
+                    f"missing or unknown here: {', '.join(map(str, unknown))}."
+                )
+            params = [params[name] for name in names]
+        values = np.asarray(params, dtype=np.float64)
+        if values.shape[-1:] != (len(names),):
+            raise DataError(f"{len(names)} values are needed ({', '.join(names)}).")
+        for k, parameter in enumerate(self.parameters):
+            wrong = ~np.isfinite(values[..., k])
+            if parameter.positive:
+                wrong |= values[..., k] <= 0
+            wrong |= (values[..., k] < parameter.lower) | (values[..., k] > parameter.upper)
+            if np.any(wrong):
+                allowed = (
+                    "positive"
+                    if parameter.positive
+                    else f"from {parameter.lower:g} to {parameter.upper:g}"
+                )
+                raise DataError(f"Parameter {parameter.name} must be finite and {allowed}.")
+        return values
+
+    def predict(
+        self,
+        params: str | Mapping[str, float] | Sequence[float] | FloatArray,
+        table: pd.DataFrame | Mapping[str, npt.ArrayLike],
+    ) -> FloatArray:
+        """Loss that the law gives, in nats per token.
+
+        Parameters
+        ----------
+        params : str, mapping or sequence
+            See `values`.
+        table : DataFrame or mapping
+            The law's columns, n rows.
+
+        Returns
+        -------
+        array, shape (n,)
+
+        Examples
+        --------
+        >>> from toolkit.scaling import laws
+        >>> point = {"params": [70e9], "tokens": [1.4e12]}
+        >>> round(float(laws.CHINCHILLA.predict("hoffmann2022", point)[0]), 4)
+        1.9366
+        """
+        return np.exp(self._evaluate(self.values(params), self.log_columns(table))[0])
+
+    def gradient(
+        self,
+        params: str | Mapping[str, float] | Sequence[float] | FloatArray,
+        table: pd.DataFrame | Mapping[str, npt.ArrayLike],
+    ) -> FloatArray:
+        """Return the derivative of the loss by each parameter, shape (n, p)."""
+        values = self.values(params)
+        log_loss, jacobian = self._evaluate(values, self.log_columns(table))
+        inner = np.where([p.positive for p in self.parameters], 1 / values, 1.0)
+        return np.exp(log_loss)[:, None] * jacobian * inner
+
+    def log_columns(self, table: pd.DataFrame | Mapping[str, npt.ArrayLike]) -> FloatArray:
+        """Logarithms of the law's columns of a table, checked, shape (n, d)."""
+        if isinstance(table, Mapping):
+            table = {name: np.atleast_1d(np.asarray(v)) for name, v in table.items()}
+        checked = tables.check(table, self.columns)
+        logs: FloatArray = np.log(checked[list(self.columns)].to_numpy(dtype=np.float64))
+        return logs
+
+    def evaluate_working(self, theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Log loss (n,) and Jacobian (n, p) in working coordinates at log columns x."""
+        compile_once(self.model, MODEL_SIGNATURE)
+        value, jacobian = np.empty(len(x)), np.empty((len(x), len(self.parameters)))
+        self.model(np.ascontiguousarray(theta), np.ascontiguousarray(x), value, jacobian)
+        return value, jacobian
+
+    def _evaluate(self, values: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.evaluate_working(self.to_working(values, np.zeros(x.shape[1])), x)
+
+    def to_working(self, values: FloatArray, centre: FloatArray) -> FloatArray:
+        """Turn values, shape (..., p), into working coordinates for columns centred so.
+
+        Working in units where the mean log column is zero takes the ridge between a coefficient
+        and its exponent out of the problem; the law itself is the same in any unit.
+        """
+        theta = values.astype(np.float64, copy=True)
+        for k, parameter in enumerate(self.parameters):
+            if parameter.positive:
+                theta[..., k] = np.log(values[..., k]) - self._shift(parameter, values, centre)
+        return theta
+
+    def from_working(self, theta: FloatArray, centre: FloatArray) -> FloatArray:
+        """Turn working coordinates, shape (..., p), back into values."""
+        values = theta.copy()
+        for k, parameter in enumerate(self.parameters):
+            if parameter.positive:
+                values[..., k] = np.exp(theta[..., k] + self._shift(parameter, theta, centre))
+        return values
+
+    def _shift(self, parameter: Parameter, array: FloatArray, centre: FloatArray) -> FloatArray:
+        if parameter.scales is None:
+            return np.zeros(array.shape[:-1])
+        column, exponent = parameter.scales
+        k = self.parameter_names.index(exponent)
+        shift: FloatArray = array[..., k] * centre[self.columns.index(column)]
+        return shift
+
+    def working_bounds(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Bounds in working coordinates for log losses y.
+
+        A positive term may vanish, but not further than a millionth of the smallest loss: below
+        that it is zero for every purpose, and the fit reports it as sitting on its bound.
+        """
+        vanishing = np.min(y) + np.log(1e-6)
+        lower = [vanishing if p.positive else p.lower for p in self.parameters]
+        return np.array(lower), np.array([p.upper for p in self.parameters])

@@ -1,0 +1,415 @@
+"""What a fit found, how sure it is, and what follows from it."""
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from toolkit.errors import DataError, ExtrapolationWarning
+from toolkit.numerics.compiling import FloatArray, IntArray
+from toolkit.results import Interval, IntervalMethod, Summary, bootstrap_interval, significant
+from toolkit.scaling.identifiability import Identifiability, assess
+from toolkit.scaling.law import Law
+from toolkit.scaling.problem import Problem
+
+__all__ = ["FLOPS_PER_PARAM_TOKEN", "Bootstrap", "ScalingFit"]
+
+FLOPS_PER_PARAM_TOKEN = 6.0  # forward and backward pass of a dense model: C = 6 N D
+FAR = 10.0  # compute beyond the largest run, as a factor, from which a warning is due
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """Fits of the resamples.
+
+    Attributes
+    ----------
+    theta : array, shape (resamples, p)
+        Working coordinates.
+    certified : array of bool, shape (resamples,)
+        Which have a certified optimum.
+    evaluations : array of int, shape (resamples,)
+        Model evaluations.
+    unit, units, distinct
+        What was resampled, how many there are, how many resamples differ.
+    """
+
+    theta: FloatArray
+    certified: npt.NDArray[np.bool_]
+    evaluations: IntArray
+    unit: str
+    units: int
+    distinct: int
+
+    def __len__(self) -> int:
+        return len(self.theta)
+
+    @property
+    def failed(self) -> int:
+        """Number of resamples without a certified optimum."""
+        return int((~self.certified).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingFit:
+    """A fitted scaling law.
+
+    Attributes
+    ----------
+    problem : Problem
+        Law, data in working coordinates, loss.
+    runs : DataFrame
+        The checked table that was fitted.
+    theta : array, shape (p,)
+        Optimum in working coordinates.
+    objective, gap : float
+        Sum of losses at the optimum, and how far above its minimum it may be.
+    certified : bool
+        Whether the gap is within 1e-10 of the objective.
+    starts : DataFrame
+        One row per start: objective, certified, agrees with the best, evaluations.
+    bootstrap : Bootstrap or None
+        Fits of the resamples.
+    cluster : str or None
+        Column of the independent unit.
+    """
+
+    problem: Problem = field(repr=False)
+    runs: pd.DataFrame = field(repr=False)
+    theta: FloatArray = field(repr=False)
+    objective: float
+    gap: float
+    certified: bool
+    starts: pd.DataFrame = field(repr=False)
+    bootstrap: Bootstrap | None = field(repr=False)
+    cluster: str | None
+
+    @property
+    def law(self) -> Law:
+        """The law that was fitted."""
+        return self.problem.law
+
+    @property
+    def values(self) -> FloatArray:
+        """Parameter values in the law's order, shape (p,)."""
+        return self.law.from_working(self.theta, self.problem.centre)
+
+    @property
+    def params(self) -> pd.Series:
+        """Parameter values by name."""
+        return pd.Series(self.values, index=self.law.parameter_names, name="estimate")
+
+    @property
+    def agreement(self) -> float:
+        """Share of starts that end, certified, at the best optimum."""
+        return float(self.starts["agrees"].mean())
+
+    @property
+    def draws(self) -> pd.DataFrame:
+        """Parameter values of the resamples, one row each.
+
+        Raises
+        ------
+        DataError
+            If the fit has no bootstrap.
+        """
+        return pd.DataFrame(self._draws(), columns=self.law.parameter_names)
+
+    @property
+    def residuals(self) -> pd.Series:
+        """Log of observed over predicted loss, one per run; 0.01 is 1 % above the curve."""
+        return pd.Series(-self.problem.residuals(self.theta), name="residual")
+
+    def conf_int(self, level: float = 0.95, method: IntervalMethod = "percentile") -> pd.DataFrame:
+        """Intervals of the parameters and, where the law has one, of the allocation exponent.
+
+        Parameters
+        ----------
+        level : float
+            Nominal coverage, in (0, 1).
+        method : {"percentile", "basic"}
+            See `toolkit.results.bootstrap_interval`.
+
+        Returns
+        -------
+        DataFrame
+            Rows: parameters (and ``params_exponent``, the power of compute with which the best
+            size grows); columns: estimate, lower, upper. NaN where not identified.
+        """
+        identified = self.identifiability().identified
+        rows = {
+            name: self._interval(self.values[k], self._draws()[:, k], level, method)
+            for k, name in enumerate(self.law.parameter_names)
+        }
+        if self.law.allocate is not None:
+            rows["params_exponent"] = self.params_exponent(level, method)
+        table = pd.DataFrame(
+            {name: (i.estimate, i.lower, i.upper) for name, i in rows.items()},
+            index=["estimate", "lower", "upper"],
+        ).T
+        table.loc[identified.index[~identified]] = np.nan
+        return table
+
+    def params_exponent(
+        self, level: float = 0.95, method: IntervalMethod = "percentile"
+    ) -> Interval:
+        """Interval of the power of compute with which the best model size grows.
+
+        For the Chinchilla law this is ``beta / (alpha + beta)``.
+        """
+        return self._interval(
+            float(self._exponent(self.values)), self._exponent(self._draws()), level, method
+        )
+
+    def predict(
+        self, params: npt.ArrayLike, tokens: npt.ArrayLike, *, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Loss at given sizes and token counts.
+
+        Parameters
+        ----------
+        params, tokens : array_like
+            Absolute counts, of one shape or broadcast to one, m points.
+        level : float
+            Nominal coverage of the bounds, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            m rows: params, tokens, loss and, after a bootstrap, ``lower`` and ``upper`` of the
+            curve and ``run_lower`` and ``run_upper`` for a single new run, which also carry the
+            residuals of the fitted runs.
+
+        Warns
+        -----
+        ExtrapolationWarning
+            If a point needs more than 10 times the compute of the largest run.
+        """
+        size, data = np.broadcast_arrays(*map(np.atleast_1d, (params, tokens)))
+        points = pd.DataFrame(
+            {"params": size.ravel().astype(float), "tokens": data.ravel().astype(float)}
+        )
+        self._warn_far(FLOPS_PER_PARAM_TOKEN * points["params"] * points["tokens"])
+        x = self.law.log_columns(points) - self.problem.centre
+        log_loss = self.law.evaluate_working(self.theta, x)[0]
+        points["loss"] = np.exp(log_loss)
+        if self.bootstrap is None:
+            return points
+        draws = np.array([self.law.evaluate_working(theta, x)[0] for theta in self.bootstrap.theta])
+        points["lower"], points["upper"] = np.exp(_tails(draws, level))
+        noise = self.residuals.to_numpy() * self._residual_inflation
+        mixed = np.array(
+            [_tails((d[:, None] + noise).ravel()[:, None], level)[:, 0] for d in draws.T]
+        )
+        points["run_lower"], points["run_upper"] = np.exp(mixed.T)
+        return points
+
+    def optimal_allocation(
+        self,
+        flops: npt.ArrayLike,
+        *,
+        level: float = 0.95,
+        method: IntervalMethod = "percentile",
+    ) -> pd.DataFrame:
+        """Model size and token count that minimise the loss at a compute budget ``6 N D``.
+
+        Parameters
+        ----------
+        flops : array_like
+            Budgets in FLOPs, m of them.
+        level : float
+            Nominal coverage, in (0, 1).
+        method : {"percentile", "basic"}
+            See `toolkit.results.bootstrap_interval`; ratios and counts are treated on the log
+            scale, so that bounds stay positive.
+
+        Returns
+        -------
+        DataFrame
+            m rows: flops, params, tokens, tokens_per_param, loss, each of the last four with
+            ``_lower`` and ``_upper`` after a bootstrap, and ``decades_beyond``, the distance
+            from the largest run in powers of ten of compute.
+
+        Warns
+        -----
+        ExtrapolationWarning
+            If a budget is more than 10 times the compute of the largest run.
+        """
+        if self.law.allocate is None:
+            raise DataError(f"The {self.law.title} does not say how to split a budget.")
+        budgets = np.atleast_1d(np.asarray(flops, dtype=np.float64))
+        if not (np.isfinite(budgets).all() and (budgets > 0).all()):
+            raise DataError("flops must be finite and positive: training compute in FLOPs.")
+        self._warn_far(pd.Series(budgets))
+        table = pd.DataFrame({"flops": budgets})
+        point = self._allocation(self.values[None, :], budgets)
+        draws = None if self.bootstrap is None else self._allocation(self._draws(), budgets)
+        for name, value in point.items():
+            table[name] = value[0]
+            if draws is not None:
+                bounds = [
+                    bootstrap_interval(e, d, level=level, method=method)
+                    for e, d in zip(np.log(value[0]), np.log(draws[name]).T, strict=True)
+                ]
+                table[f"{name}_lower"] = np.exp([i.lower for i in bounds])
+                table[f"{name}_upper"] = np.exp([i.upper for i in bounds])
+        table["decades_beyond"] = np.maximum(np.log10(budgets / self.largest_flops), 0.0)
+        return table
+
+    @property
+    def largest_flops(self) -> float:
+        """Compute of the largest fitted run, ``6 N D``."""
+        return float(FLOPS_PER_PARAM_TOKEN * (self.runs["params"] * self.runs["tokens"]).max())
+
+    def identifiability(self) -> Identifiability:
+        """Condition number, flattest direction, and which parameters the data determine."""
+        problem = self.problem
+        return assess(
+            self.law.parameter_names,
+            np.array([p.positive for p in self.law.parameters]),
+            self.law.evaluate_working(self.theta, problem.x)[1],
+            problem.weights,
+            problem.hessian(self.theta),
+            self.objective,
+            problem.on_bound(self.theta),
+        )
+
+    def influence(self) -> pd.DataFrame:
+        """Refit without each unit (run or cluster): what would change if it were left out.
+
+        Returns
+        -------
+        DataFrame
+            One row per unit, the most influential first: ``rows``, ``residual`` (mean), the
+            change of each parameter, and of ``params_exponent`` where the law has one.
+        """
+        units = pd.Series(np.arange(len(self.runs)), name="row")
+        if self.cluster is not None:
+            units = self.runs[self.cluster]
+        unit_of, labels = pd.factorize(units)
+        kept = np.where(unit_of == np.arange(len(labels))[:, None], 0.0, self.problem.weights)
+        left = self.problem.minimise(kept, self.theta[None, :], near=self.theta)
+        values = self.law.from_working(left.theta, self.problem.centre)
+        table = pd.DataFrame(
+            values - self.values, columns=self.law.parameter_names, index=pd.Index(labels)
+        )
+        table.index.name = units.name
+        table.insert(0, "rows", np.bincount(unit_of))
+        table.insert(1, "residual", self.residuals.groupby(unit_of).mean().to_numpy())
+        order = "alpha"
+        if self.law.allocate is not None:
+            table["params_exponent"] = self._exponent(values) - self._exponent(self.values)
+            order = "params_exponent"
+        return table.sort_values(order, key=np.abs, ascending=False, kind="stable")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Parameters as a table: estimate, unit, meaning, and bounds after a bootstrap."""
+        table = pd.DataFrame(
+            {
+                "estimate": self.params,
+                "unit": [p.unit for p in self.law.parameters],
+                "meaning": [p.meaning for p in self.law.parameters],
+            }
+        )
+        if self.bootstrap is not None:
+            bounds = self.conf_int().loc[self.law.parameter_names]
+            table.insert(1, "lower", bounds["lower"])
+            table.insert(2, "upper", bounds["upper"])
+        return table
+
+    def summary(self) -> Summary:
+        """Everything a reader needs before using the numbers, as text or HTML."""
+        known = self.identifiability()
+        table = pd.DataFrame({"estimate": self.params.where(known.identified)})
+        if self.bootstrap is not None:
+            table = self.conf_int()
+        problem = self.problem
+        loss = problem.loss + (f", delta {problem.delta:g}" if problem.loss == "huber" else "")
+        facts = [
+            ("law", self.law.equation),
+            ("loss", f"{loss}, on log loss, summed"),
+            ("objective", f"{self.objective:.10g} (certified within {self.gap:.0e})"),
+            ("starts that agree", f"{self.starts['agrees'].sum()} of {len(self.starts)}"),
+            ("residuals", f"{self.residuals.abs().median():.2%} of the loss (median)"),
+            ("condition number", f"{known.condition:.0f}"),
+        ]
+        if self.bootstrap is not None:
+            b = self.bootstrap
+            facts.append(
+                (
+                    "bootstrap",
+                    f"{len(b)} resamples of {b.units} units ({b.unit}), {b.distinct} distinct, "
+                    f"{b.failed} without certificate; 95 % percentile bounds",
+                )
+            )
+        notes = [
+            f"{name}: not identified by these data"
+            for name in known.identified.index[~known.identified]
+        ]
+        return Summary(
+            f"{self.law.title}, {len(self.runs)} rows", facts, table.map(significant), notes
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    @property
+    def _residual_inflation(self) -> float:
+        """Residuals of a fit are too small by this factor, as p parameters followed the noise."""
+        rows, used = len(self.runs), len(self.law.parameters)
+        return float(np.sqrt(rows / (rows - used)))
+
+    def _draws(self) -> FloatArray:
+        if self.bootstrap is None:
+            raise DataError("This fit has no intervals; fit with bootstrap=1000 and an rng.")
+        return self.law.from_working(self.bootstrap.theta, self.problem.centre)
+
+    def _interval(
+        self, estimate: float, draws: FloatArray, level: float, method: IntervalMethod
+    ) -> Interval:
+        unit = self.bootstrap.unit if self.bootstrap is not None else "row"
+        return bootstrap_interval(estimate, draws, level=level, method=method, unit=unit)
+
+    def _allocation(self, values: FloatArray, budgets: FloatArray) -> dict[str, FloatArray]:
+        """Optimal columns, their ratio and the loss, each of shape (draws, budgets)."""
+        assert self.law.allocate is not None
+        products = budgets / FLOPS_PER_PARAM_TOKEN
+        size, data = self.law.allocate(values[:, None, :], products)
+        x = np.log(np.stack([size, data], axis=-1)) - self.problem.centre
+        theta = self.law.to_working(values, self.problem.centre)
+        log_loss = np.array(
+            [self.law.evaluate_working(t, points)[0] for t, points in zip(theta, x, strict=True)]
+        )
+        return {
+            "params": size,
+            "tokens": data,
+            "tokens_per_param": data / size,
+            "loss": np.exp(log_loss),
+        }
+
+    def _exponent(self, values: FloatArray) -> FloatArray:
+        """Power of compute in the optimal size: the slope between two budgets a decade apart."""
+        if self.law.allocate is None:
+            raise DataError(f"The {self.law.title} does not say how to split a budget.")
+        low, high = (self.law.allocate(values, np.array(c))[0] for c in (1e20, 1e21))
+        slope: FloatArray = np.log10(high / low)
+        return slope
+
+    def _warn_far(self, flops: pd.Series) -> None:
+        factor = float(flops.max()) / self.largest_flops
+        if factor > FAR:
+            warnings.warn(
+                f"{np.log10(factor):.1f} powers of ten beyond the compute of the largest run "
+                f"({self.largest_flops:.2g} FLOPs): the law is extrapolated.",
+                ExtrapolationWarning,
+                stacklevel=3,
+            )
+
+
+def _tails(draws: FloatArray, level: float) -> FloatArray:
+    """Quantiles of the draws, shape (resamples, ...), that leave equal tails, shape (2, ...)."""
+    if not 0 < level < 1:
+        raise DataError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
+    return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
