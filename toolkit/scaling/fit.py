@@ -22,6 +22,7 @@ __all__ = ["fit"]
 
 AGREE = 1e-6  # starts whose objective is within this share of the best found the same optimum
 FEW_AGREE = 0.2
+SMALLEST_STUDY = {"params": 1e5, "tokens": 1e6}  # a study whose largest run is smaller: wrong unit
 
 
 def fit(
@@ -141,6 +142,12 @@ def _check_runs(law: Law, runs: Any, weights: str | None, cluster: str | None) -
                 f"Column {column!r} has the same value ({table[column][0]:g}) in every row, so its "
                 f"terms cannot be told from the others. Add runs that vary it, or fit a law "
                 f"without it."
+            )
+        if table[column].max() < SMALLEST_STUDY.get(column, 0.0):
+            raise DataError(
+                f"Column {column!r}: the largest value is {table[column].max():g}. Counts are "
+                f"absolute; if these are millions or billions, use "
+                f"tables.to_counts(table, {column}='millions')."
             )
     points = len(table[list(law.columns)].drop_duplicates())
     if points <= len(law.parameters):

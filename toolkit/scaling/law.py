@@ -72,8 +72,10 @@ class Law:
     ----------
     name, title : str
         Short name for `fit`, and how to call it in text.
+    formula : str
+        The equation in plain text, in the names of the parameters and columns.
     equation : str
-        LaTeX, in the symbols of `parameters` and the columns.
+        The same in LaTeX, in the symbols of the literature.
     reference : str
         Where it was proposed.
     columns : tuple of str
@@ -93,6 +95,7 @@ class Law:
 
     name: str
     title: str
+    formula: str
     equation: str
     reference: str
     columns: tuple[str, ...]
@@ -211,9 +214,9 @@ class Law:
     def evaluate_working(self, theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Log loss (n,) and Jacobian (n, p) in working coordinates at log columns x."""
         compile_once(self.model, MODEL_SIGNATURE)
-        value, jacobian = np.empty(len(x)), np.empty((len(x), len(self.parameters)))
-        self.model(np.ascontiguousarray(theta), np.ascontiguousarray(x), value, jacobian)
-        return value, jacobian
+        value, jacobian = np.empty(len(x)), np.empty((len(self.parameters), len(x)))
+        self.model(np.ascontiguousarray(theta), np.ascontiguousarray(x.T), value, jacobian)
+        return value, jacobian.T
 
     def _evaluate(self, values: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.evaluate_working(self.to_working(values, np.zeros(x.shape[1])), x)

@@ -51,7 +51,7 @@ class Problem:
         cls, law: Law, table: pd.DataFrame, weights: str | None, loss: str, delta: float
     ) -> Self:
         """Centre the columns of a checked table."""
-        logs = law.log_columns(table)
+        logs = np.log(table[list(law.columns)].to_numpy(dtype=np.float64))
         centre = logs.mean(axis=0)
         row_weights = np.ones(len(table)) if weights is None else table[weights].to_numpy(float)
         y = np.log(table["loss"].to_numpy(dtype=np.float64))
@@ -74,7 +74,7 @@ class Problem:
         `near` is the optimum of nearly the same problem, when the starts are close to it.
         """
         lower, upper = self.law.working_bounds(self.y)
-        data = (self.law.model, self.x, self.y, weights, starts)
+        data = (self.law.model, self.x.T, self.y, weights, starts)
         if self.loss != "absolute":
             band = np.inf if near is None else WARM_BAND * self.delta
             return minimise(

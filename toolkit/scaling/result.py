@@ -328,7 +328,7 @@ class ScalingFit:
         problem = self.problem
         loss = problem.loss + (f", delta {problem.delta:g}" if problem.loss == "huber" else "")
         facts = [
-            ("law", self.law.equation),
+            ("law", self.law.formula),
             ("loss", f"{loss}, on log loss, summed"),
             ("objective", f"{self.objective:.10g} (certified within {self.gap:.0e})"),
             ("starts that agree", f"{self.starts['agrees'].sum()} of {len(self.starts)}"),

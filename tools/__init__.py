@@ -1,0 +1,1 @@
+"""Tools for authors of notebooks and for the gallery; not part of the installed package."""
