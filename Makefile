@@ -21,13 +21,15 @@ help:             ## list the targets
 setup: $(STAMP)   ## make the environment in .venv and install everything into it
 
 lab: $(STAMP)     ## open the notebooks in JupyterLab
-	$(BIN)/python -m jupyterlab notebooks
+	$(BIN)/python -m jupyterlab notebooks --LabApp.default_url=/lab/tree/README.md
 
 test: $(STAMP)    ## run the unit tests, then every notebook with its outputs compared
+	@$(BIN)/python -c 'import toolkit; toolkit.warm_up()'
 	$(BIN)/python -m pytest tests $(PYTEST_FLAGS)
 	$(BIN)/python -m pytest --nbval notebooks -n 2 --dist loadscope $(PYTEST_FLAGS)
 
 gallery: $(STAMP) ## run every notebook and write the HTML gallery to build/gallery
+	@$(BIN)/python -c 'import toolkit; toolkit.warm_up()'
 	$(BIN)/python -m tools.build_gallery
 
 notebooks: $(STAMP) ## for authors: run every notebook in place and refresh notebooks/README.md

@@ -148,7 +148,11 @@ def test_empty_and_short_tables_are_refused() -> None:
         (-1.0, "are negative (first value -1)", "a count is positive"),
         (0.0, "are zero (first value 0)", "a count is positive; drop the rows"),
         (70.0, "outside 1000 to 1e+15 count (first value 70)", "tables.to_counts(table, column="),
-        (7e19, "outside 1000 to 1e+15 count (first value 7e+19)", "tables.to_counts(table, column="),
+        (
+            7e19,
+            "outside 1000 to 1e+15 count (first value 7e+19)",
+            "tables.to_counts(table, column=",
+        ),
     ],
 )
 def test_bad_counts_name_column_row_and_mend(bad: float, problem: str, mend: str) -> None:

@@ -181,6 +181,15 @@ def check_keys(table: pd.DataFrame, keys: Sequence[str], mend: str) -> None:
     ------
     DataError
         Naming the keys and the repeated rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from toolkit import tables
+    >>> twice = pd.DataFrame({"run": ["a", "a"]})
+    >>> tables.check_keys(twice, ["run"], "Name each run once.")
+    Traceback (most recent call last):
+    toolkit.errors.DataError: 1 of 2 rows (1) repeat an earlier row in 'run'. Name each run once.
     """
     repeated = table.duplicated(list(keys), keep="first").to_numpy()
     if repeated.any():
@@ -196,6 +205,13 @@ def check_positive(values: pd.Series, name: str) -> pd.Series:
     ------
     DataError
         Naming the column and the rows that are text, NaN, infinite, zero or negative.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from toolkit import tables
+    >>> tables.check_positive(pd.Series([1, 2]), "weight").tolist()
+    [1.0, 2.0]
     """
     numbers = pd.Series(_to_float(values, name), index=values.index, name=name)
     wrong = ~(np.isfinite(numbers) & (numbers > 0))

@@ -1,4 +1,4 @@
-"""Compile everything once, before a class or a test run: ``python -m toolkit.warm``."""
+"""Compile everything once, before a class or a test run."""
 
 import time
 
@@ -27,6 +27,3 @@ def warm_up() -> float:
     absolute.ready()
     return time.perf_counter() - began
 
-
-if __name__ == "__main__":
-    print(f"toolkit: kernels ready after {warm_up():.1f} s.")

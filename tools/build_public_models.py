@@ -67,7 +67,7 @@ def main(models_path: str, pairs_path: str) -> None:
     facts = pd.read_csv(models_path)
     pairs = pd.read_csv(pairs_path)
     facts = facts[~facts["name"].isin(NOT_BASE)].reset_index(drop=True)
-    notes = {name: [] for name in facts["name"]}
+    notes: dict[str, list[str]] = {name: [] for name in facts["name"]}
     for name, note in zip(facts["name"], facts["notes"], strict=True):
         if isinstance(note, str) and note.startswith("MoE"):
             notes[name].append("mixture of experts")
@@ -128,10 +128,10 @@ def blank_disagreements(
 ) -> None:
     """Blank a score that another source of the same protocol contradicts."""
     for key, found in pairs.groupby(["model", "metric"]):
-        model, metric = key
+        model, metric = map(str, key)
         if model in NOT_BASE or not contradicted(metric, found):
             continue
-        scores.loc[names == model, SCORES[metric]] = np.nan
+        scores.loc[(names == model).to_numpy(), SCORES[metric]] = np.nan
         notes[model].append(f"{SCORES[metric]} blank: sources disagree")
 
 

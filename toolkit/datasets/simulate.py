@@ -119,7 +119,7 @@ def simulate_runs(
 
 EXAMPLE_BUDGETS = (1e18, 3e18, 1e19, 3e19, 1e20, 3e20, 1e21, 3e21)
 EXAMPLE_RATIOS = (2.0, 5.0, 10.0, 20.0, 40.0, 80.0, 200.0)
-EXAMPLE_LAW, EXAMPLE_PRESET, EXAMPLE_NOISE, EXAMPLE_SEED = "chinchilla", "besiroglu2024", 0.005, 7
+EXAMPLE_LAW, EXAMPLE_PRESET, EXAMPLE_NOISE, EXAMPLE_SEED = "chinchilla", "besiroglu2024", 0.005, 1
 
 
 def example_runs() -> pd.DataFrame:

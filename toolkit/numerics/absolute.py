@@ -14,12 +14,14 @@ import numpy.typing as npt
 from numba import boolean, float64, int64, types, void
 
 from toolkit.numerics.compiling import FloatArray, IntArray, compile_once, kernel
-from toolkit.numerics.minimise import MODEL_SIGNATURE, Minima, minimise
+from toolkit.numerics.minimise import MODEL_SIGNATURE, Minima, for_kernel, minimise
+from toolkit.numerics.newton import with_weight
 
 __all__ = ["minimise_absolute", "ready"]
 
 SMOOTHING = 3e-3  # Huber threshold of the first phase, as a share of the spread of y
 MOST_STEPS, MOST_PIVOTS = 60, 1000
+OPTIMAL = 1e-9  # a multiplier beyond its weight by less than this share counts as within
 DEPENDENT = 1e-9  # a basis row shorter than this after projection adds no direction
 
 
@@ -60,9 +62,9 @@ def minimise_absolute(
     found = Minima(*(np.array(part) for part in _fields(near)))
     _polish_batch(
         model,
-        *(np.ascontiguousarray(a, dtype=np.float64) for a in (x, y, weights)),
+        *(for_kernel(a) for a in (x, y, weights)),
         np.arange(len(found.theta)) % len(weights),
-        *(np.ascontiguousarray(a, dtype=np.float64) for a in (lower, upper)),
+        *(for_kernel(a) for a in (lower, upper)),
         tolerance,
         *_fields(found),
     )
@@ -120,21 +122,90 @@ def _invert(matrix: FloatArray, inverse: FloatArray) -> bool:
 @kernel
 def _first_basis(residual: FloatArray, rows: FloatArray, basis: IntArray) -> bool:
     """Pick the smallest residuals whose rows are linearly independent."""
-    size = rows.shape[1]
+    n, size = rows.shape
     frame = np.zeros((size, size))
+    rest = np.empty(size)
+    seen = np.zeros(n, dtype=np.bool_)
     filled = 0
-    for i in np.argsort(np.abs(residual)):
-        rest = rows[i].copy()
+    for _ in range(n):
+        i = -1
+        for k in range(n):
+            if not seen[k] and (i < 0 or abs(residual[k]) < abs(residual[i])):
+                i = k
+        seen[i] = True
+        rest[:] = rows[i]
         for k in range(filled):
-            rest -= _dot(rest, frame[k]) * frame[k]
+            part = _dot(rest, frame[k])
+            for c in range(size):
+                rest[c] -= part * frame[k, c]
         length = np.sqrt(_dot(rest, rest))
         if length > DEPENDENT * np.sqrt(_dot(rows[i], rows[i])) + 1e-300:
-            frame[filled] = rest / length
+            for c in range(size):
+                frame[filled, c] = rest[c] / length
             basis[filled] = i
             filled += 1
             if filled == size:
                 return True
     return False
+
+
+@kernel
+def _corner(
+    residual: FloatArray,
+    rows: FloatArray,
+    w: FloatArray,
+    basis: IntArray,
+    inverse: FloatArray,
+    step: FloatArray,
+    moved: FloatArray,
+    gradient: FloatArray,
+) -> bool:
+    """Go where the basis residuals vanish: step, residuals there, gradient of the others."""
+    n, size = rows.shape
+    corner = np.empty((size, size))
+    for k in range(size):
+        corner[k, :] = rows[basis[k]]
+    if not _invert(corner, inverse):
+        return False
+    step[:] = 0.0
+    gradient[:] = 0.0
+    for k in range(size):
+        for c in range(size):
+            step[c] -= inverse[c, k] * residual[basis[k]]
+    for i in range(n):
+        moved[i] = residual[i] + _dot(rows[i], step)
+    for k in range(size):
+        moved[basis[k]] = 0.0
+    for i in range(n):
+        outside = True
+        for k in range(size):
+            outside = outside and basis[k] != i
+        if outside:
+            push = w[i] if moved[i] >= 0.0 else -w[i]
+            for c in range(size):
+                gradient[c] += push * rows[i, c]
+    return True
+
+
+@kernel
+def _entering(moved: FloatArray, speed: FloatArray, w: FloatArray, slope: float) -> int:
+    """Walk past the points where residuals change sign until the slope turns upward."""
+    along = np.empty(moved.size)
+    for i in range(moved.size):
+        toward = (moved[i] >= 0.0 and speed[i] < 0.0) or (moved[i] < 0.0 and speed[i] > 0.0)
+        along[i] = -moved[i] / speed[i] if toward else np.inf
+    last = -1
+    while slope < 0.0:
+        nearest = -1
+        for i in range(along.size):
+            if along[i] < np.inf and (nearest < 0 or along[i] < along[nearest]):
+                nearest = i
+        if nearest < 0:
+            return -1
+        along[nearest] = np.inf
+        slope += 2.0 * w[nearest] * abs(speed[nearest])
+        last = nearest
+    return last
 
 
 @kernel
@@ -144,55 +215,42 @@ def _linear_optimum(
     """Solve ``min over d of sum w |residual + rows d|`` exactly; return its value, d in `step`."""
     n, size = rows.shape
     inverse = np.empty((size, size))
-    corner = np.empty((size, size))
-    in_basis = np.zeros(n, dtype=np.bool_)
-    for k in range(size):
-        in_basis[basis[k]] = True
-    moved, along = np.empty(n), np.empty(n)
+    moved, speed, gradient = np.empty(n), np.empty(n), np.empty(size)
     for _ in range(MOST_PIVOTS):
-        for k in range(size):
-            corner[k] = rows[basis[k]]
-        if not _invert(corner, inverse):
+        if not _corner(residual, rows, w, basis, inverse, step, moved, gradient):
             return np.inf
-        step[:] = 0.0
+        worst, leaving, sign = OPTIMAL, -1, 1.0
         for k in range(size):
-            step -= inverse[:, k] * residual[basis[k]]
-        gradient = np.zeros(size)
-        for i in range(n):
-            moved[i] = 0.0 if in_basis[i] else residual[i] + _dot(rows[i], step)
-            if not in_basis[i]:
-                gradient += w[i] * (1.0 if moved[i] >= 0.0 else -1.0) * rows[i]
-        worst, leaving, sign = 0.0, -1, 1.0
-        for k in range(size):
-            multiplier = -_dot(inverse[:, k], gradient)
+            multiplier = 0.0
+            for c in range(size):
+                multiplier -= inverse[c, k] * gradient[c]
             excess = abs(multiplier) / w[basis[k]] - 1.0
-            if excess > max(worst, 1e-9):
+            if excess > worst:
                 worst, leaving, sign = excess, k, (1.0 if multiplier > 0.0 else -1.0)
         if leaving < 0:
             break
-        direction = sign * inverse[:, leaving]
-        slope = -worst * w[basis[leaving]]
         for i in range(n):
-            speed = 0.0 if in_basis[i] else _dot(rows[i], direction)
-            positive = moved[i] >= 0.0
-            toward = (positive and speed < 0.0) or (not positive and speed > 0.0)
-            along[i] = -moved[i] / speed if toward else np.inf
-        entering = -1
-        for i in np.argsort(along):
-            if along[i] == np.inf:
-                break
-            slope += 2.0 * w[i] * abs(_dot(rows[i], direction))
-            entering = i
-            if slope >= 0.0:
-                break
+            speed[i] = 0.0
+            for c in range(size):
+                speed[i] += sign * inverse[c, leaving] * rows[i, c]
+        for k in range(size):
+            speed[basis[k]] = 0.0
+        entering = _entering(moved, speed, w, -worst * w[basis[leaving]])
         if entering < 0:
             return np.inf
-        in_basis[basis[leaving]] = False
-        in_basis[entering] = True
         basis[leaving] = entering
     total = 0.0
     for i in range(n):
         total += w[i] * abs(moved[i])
+    return total
+
+
+@kernel
+def _absolute(value: FloatArray, y: FloatArray, w: FloatArray) -> float:
+    """Sum of weighted absolute residuals."""
+    total = 0.0
+    for i in range(y.size):
+        total += w[i] * abs(value[i] - y[i])
     return total
 
 
@@ -210,18 +268,24 @@ def _polish_one(
     """Descend from `theta`, in place; return objective, gap, evaluations, certified."""
     n, size = y.size, theta.size
     value, jacobian, trial = np.empty(n), np.empty((size, n)), np.empty(size)
-    free = np.flatnonzero((theta > lower) & (theta < upper))
-    rows, step = np.empty((n, free.size)), np.empty(free.size)
-    basis = np.empty(free.size, dtype=np.int64)
+    free = np.empty(size, dtype=np.int64)
+    moving = 0
+    for a in range(size):
+        if lower[a] < theta[a] < upper[a]:
+            free[moving] = a
+            moving += 1
+    rows, step, residual = np.empty((n, moving)), np.empty(moving), np.empty(n)
+    basis = np.empty(moving, dtype=np.int64)
     model(theta, x, value, jacobian)  # type: ignore[operator]
     evaluations = 1
-    current = float(np.sum(w * np.abs(value - y)))
+    current = _absolute(value, y, w)
     gap = np.inf
-    exact_fit = 1e-13 * np.sum(w)
+    exact_fit = 1e-13 * w.sum()
     for _ in range(MOST_STEPS):
-        for k in range(free.size):
-            rows[:, k] = jacobian[free[k]]
-        residual = value - y
+        for i in range(n):
+            residual[i] = value[i] - y[i]
+            for k in range(moving):
+                rows[i, k] = jacobian[free[k], i]
         if not _first_basis(residual, rows, basis):
             break
         gap = current - _linear_optimum(residual, rows, w, basis, step)
@@ -231,12 +295,12 @@ def _polish_one(
         found = np.inf
         while share > 1e-6 and not found < current:
             trial[:] = theta
-            for k in range(free.size):
+            for k in range(moving):
                 a = free[k]
                 trial[a] = min(max(theta[a] + share * step[k], lower[a]), upper[a])
             model(trial, x, value, jacobian)  # type: ignore[operator]
             evaluations += 1
-            found = float(np.sum(w * np.abs(value - y)))
+            found = _absolute(value, y, w)
             share *= 0.5
         if not found < current:
             break
@@ -263,16 +327,9 @@ def _polish_batch(
 ) -> None:
     """Polish every problem of a batch."""
     for k in range(weight_of.size):
-        used = np.flatnonzero(weights[weight_of[k]] > 0.0)
+        x_used, y_used, w_used = with_weight(x, y, weights[weight_of[k]])
         objective[k], gap[k], more, certified[k] = _polish_one(
-            model,
-            np.ascontiguousarray(x[:, used]),
-            y[used],
-            weights[weight_of[k]][used],
-            theta[k],
-            lower,
-            upper,
-            tolerance,
+            model, x_used, y_used, w_used, theta[k], lower, upper, tolerance
         )
         evaluations[k] += more
 

@@ -13,7 +13,7 @@ from numba import boolean, float64, int64, types, void
 from toolkit.numerics.compiling import FloatArray, IntArray, compile_once
 from toolkit.numerics.newton import minimise_batch
 
-__all__ = ["MODEL_SIGNATURE", "Minima", "minimise", "ready"]
+__all__ = ["MODEL_SIGNATURE", "Minima", "for_kernel", "minimise", "ready"]
 
 #: ``model(theta (p,), x (d, n), value (n,), jacobian (p, n))`` fills the last two arrays.
 MODEL_SIGNATURE = void(float64[::1], float64[:, ::1], float64[::1], float64[:, ::1])
@@ -115,7 +115,7 @@ def minimise(
     Raises
     ------
     ValueError
-        If the numbers of weight vectors and starts do not match.
+        If the numbers of weight vectors and starts do not match, or the shapes of the arrays.
 
     Examples
     --------
@@ -137,9 +137,10 @@ def minimise(
     batch = max(len(weights), len(starts))
     if not {len(weights), len(starts)} <= {1, batch}:
         raise ValueError(f"{len(weights)} weight vectors do not match {len(starts)} starts.")
+    _check_shapes(x, y, weights, starts, lower, upper)
     ready(model)
-    arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (x, y, weights, starts)]
-    box = [np.ascontiguousarray(a, dtype=np.float64) for a in (lower, upper)]
+    arrays = [for_kernel(a) for a in (x, y, weights, starts)]
+    box = [for_kernel(a) for a in (lower, upper)]
     weight_of = np.arange(batch) % len(weights)
     start_of = np.arange(batch) % len(starts)
     found = Minima(
@@ -163,6 +164,33 @@ def minimise(
 
     _spread(run, batch, threads)
     return found
+
+
+def for_kernel(array: npt.ArrayLike) -> FloatArray:
+    """Return the array as kernels take it: contiguous and writable, copied only where it is not."""
+    return np.require(array, np.float64, ["C_CONTIGUOUS", "WRITEABLE"])
+
+
+def _check_shapes(
+    x: FloatArray,
+    y: FloatArray,
+    weights: FloatArray,
+    starts: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+) -> None:
+    """Kernels check no index: a transposed array would make them read foreign memory."""
+    n, p = len(y), len(lower)
+    if not (
+        (np.shape(x)[1:], np.shape(y)) == ((n,), (n,))
+        and np.shape(weights)[1:] == (n,)
+        and (np.shape(starts)[1:], np.shape(upper)) == ((p,), (p,))
+    ):
+        raise ValueError(
+            f"The shapes do not match: x {np.shape(x)}, y {np.shape(y)}, weights "
+            f"{np.shape(weights)}, starts {np.shape(starts)}, lower {np.shape(lower)}, upper "
+            f"{np.shape(upper)}; needed are (d, n), (n,), (batch, n), (batch, p), (p,), (p,)."
+        )
 
 
 def _spread(run: Callable[[int, int], None], batch: int, threads: int) -> None:

@@ -287,6 +287,26 @@ def _minimise_one(
 
 
 @kernel
+def with_weight(
+    x: FloatArray, y: FloatArray, w: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Copy the observations that have weight, side by side: a resample leaves a third out."""
+    used = 0
+    for i in range(w.size):
+        used += w[i] > 0.0
+    x_used, y_used, w_used = np.empty((len(x), used)), np.empty(used), np.empty(used)
+    at = 0
+    for i in range(w.size):
+        if w[i] > 0.0:
+            for column in range(len(x)):
+                x_used[column, at] = x[column, i]
+            y_used[at] = y[i]
+            w_used[at] = w[i]
+            at += 1
+    return x_used, y_used, w_used
+
+
+@kernel
 def minimise_batch(
     model: object,
     x: FloatArray,
@@ -308,21 +328,8 @@ def minimise_batch(
     certified: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> None:
     """Run every problem of a batch on the observations that have weight in it."""
-    d, n = x.shape
     for k in range(weight_of.size):
-        drawn = weights[weight_of[k]]
-        used = 0
-        for i in range(n):
-            used += drawn[i] > 0.0
-        x_used, y_used, w_used = np.empty((d, used)), np.empty(used), np.empty(used)
-        at = 0
-        for i in range(n):
-            if drawn[i] > 0.0:
-                for column in range(d):
-                    x_used[column, at] = x[column, i]
-                y_used[at] = y[i]
-                w_used[at] = drawn[i]
-                at += 1
+        x_used, y_used, w_used = with_weight(x, y, weights[weight_of[k]])
         theta[k, :] = np.minimum(np.maximum(starts[start_of[k], :], lower), upper)
         objective[k], gap[k], evaluations[k], certified[k] = _minimise_one(
             model,

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import astuple, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,16 +11,17 @@ import pandas as pd
 
 from toolkit import tables
 from toolkit.errors import ConvergenceWarning, DataError, IdentifiabilityWarning
-from toolkit.numerics.compiling import IntArray
+from toolkit.numerics.compiling import FloatArray, IntArray
 from toolkit.numerics.minimise import Minima
 from toolkit.scaling import laws
 from toolkit.scaling.law import Law
-from toolkit.scaling.problem import Problem
+from toolkit.scaling.problem import TOLERANCE, Problem
 from toolkit.scaling.resampling import Resamples, draw_resamples
 from toolkit.scaling.result import Bootstrap, ScalingFit
 
 __all__ = ["fit"]
 
+LAST_DIGITS = 1e-14  # gap, as a share of the objective, that rounding just allows
 AGREE = 1e-6  # starts whose objective is within this share of the best found the same optimum
 FEW_AGREE = 0.2
 SMALLEST_STUDY = {"params": 1e5, "tokens": 1e6}  # a study whose largest run is smaller: wrong unit
@@ -100,16 +102,16 @@ def fit(
     table = _check_runs(law, runs, weights, cluster)
     problem = Problem.build(law, table, weights, loss, _threshold(loss, delta))
     searches = _search(problem, starts, threads)
-    best = int(np.argmin(searches.objective))
+    best = _polish(problem, searches)
     resamples = _resample(problem, table, bootstrap, cluster, rng)
-    draws = None if resamples is None else _refit(problem, searches, best, resamples, threads)
+    draws = None if resamples is None else _refit(problem, best.theta[0], resamples, threads)
     result = ScalingFit(
         problem=problem,
         runs=table,
-        theta=searches.theta[best],
-        objective=float(searches.objective[best]),
-        gap=float(searches.gap[best]),
-        certified=bool(searches.certified[best]),
+        theta=best.theta[0],
+        objective=float(best.objective[0]),
+        gap=float(best.gap[0]),
+        certified=bool(best.certified[0]),
         starts=_start_table(searches),
         bootstrap=draws,
         cluster=cluster,
@@ -193,11 +195,25 @@ def _resample(
     return draw_resamples(bootstrap, clusters, problem.weights, rng)
 
 
-def _refit(
-    problem: Problem, searches: Minima, best: int, resamples: Resamples, threads: int
-) -> Bootstrap:
+def _polish(problem: Problem, searches: Minima) -> Minima:
+    """Bring the best search to the last digits that rounding leaves.
+
+    A gap of 1e-10 leaves 1e-6 in the parameters, so that other starts, rows in another order or
+    another unit would print other digits.
+    """
+    k = int(np.argmin(searches.objective))
+    best = Minima(*(part[k : k + 1] for part in astuple(searches)))
+    finer = problem.minimise(
+        problem.weights[None, :], best.theta, near=best.theta[0], tolerance=LAST_DIGITS
+    )
+    if not finer.objective[0] <= best.objective[0]:
+        return best
+    # Rounding can keep the gap above the finer tolerance; the certificate is for the usual one.
+    return replace(finer, certified=finer.certified | (finer.gap <= TOLERANCE * finer.objective))
+
+
+def _refit(problem: Problem, optimum: FloatArray, resamples: Resamples, threads: int) -> Bootstrap:
     """Fit every resample from the optimum; those without certificate again, from all starts."""
-    optimum = searches.theta[best]
     warm = problem.minimise(resamples.weights, optimum[None, :], near=optimum, threads=threads)
     theta, certified = warm.theta.copy(), warm.certified.copy()
     for k in np.flatnonzero(~warm.certified):

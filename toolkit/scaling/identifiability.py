@@ -11,8 +11,8 @@ from toolkit.results import Summary, significant
 
 __all__ = ["Identifiability", "assess"]
 
-COLLINEAR = 1e3  # condition number of the scaled Jacobian above which answers are arbitrary
-LOADING = 0.1  # share of the flat direction that makes a parameter part of it
+COLLINEAR = 300.0  # inflation of a standard error by the other parameters that decides against it
+FACTOR, DIFFERENCE = np.log(10.0), 0.5  # half-widths of a 95 % interval that decide against it
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,13 @@ class Identifiability:
         Condition number of the Jacobian with columns of unit length (Belsley, Kuh and Welsch
         1980): up to 30 harmless, above 1,000 arbitrary.
     parameters : DataFrame
-        One row per parameter: its part in the flattest direction, how far it can move along the
-        best compensation by the others for 1 % more objective (a factor for positive
-        parameters, a difference for exponents), whether it sits on a bound, and the verdict.
+        One row per parameter: its part in the flattest direction; by how much the others inflate
+        its standard error (the root of the variance inflation factor); its standard error
+        (relative for positive parameters) if residuals are independent; how far it can go for
+        1 % more objective when the others follow (a factor for positive parameters, a difference
+        for exponents); whether it sits on a bound; the verdict. Not identified are parameters on
+        a bound, with an inflation above 300, or with a 95 % interval wider than a factor of ten
+        either way (exponents: 0.5 either way).
     """
 
     condition: float
@@ -42,7 +46,9 @@ class Identifiability:
         """Text or HTML for reading."""
         table = self.parameters.assign(
             flattest=self.parameters["flattest"].map("{:+.2f}".format),
-            slack=self.parameters["slack"].map(significant),
+            inflation=self.parameters["inflation"].map("{:.0f}".format),
+            standard_error=self.parameters["standard_error"].map(_short),
+            slack=self.parameters["slack"].map(_short),
         )
         return Summary(
             "Identifiability",
@@ -50,6 +56,8 @@ class Identifiability:
             table,
             [
                 "flattest: the direction in which the fit changes least",
+                "inflation: how many times the other parameters enlarge the standard error",
+                "standard_error: relative for positive parameters, if residuals are independent",
                 "slack: how far the parameter can go for 1 % more objective, the others following;"
                 " a factor for positive parameters, a difference for exponents",
             ],
@@ -62,13 +70,19 @@ class Identifiability:
         return self.summary()._repr_html_()
 
 
+def _short(value: float) -> str:
+    return "-" if np.isnan(value) else significant(value, 3)
+
+
 def assess(
     names: list[str],
     positive: npt.NDArray[np.bool_],
     jacobian: FloatArray,
+    residuals: FloatArray,
     weights: FloatArray,
     hessian: FloatArray,
     objective: float,
+    unit_change: FloatArray,
     on_bound: npt.NDArray[np.bool_],
 ) -> Identifiability:
     """Judge the parameters at an optimum.
@@ -81,44 +95,57 @@ def assess(
         Which are fitted on the log scale.
     jacobian : array, shape (n, p)
         Of the log loss in working coordinates.
+    residuals : array, shape (n,)
+        Of the log loss.
     weights : array, shape (n,)
         Row weights.
     hessian : array, shape (p, p)
         Of the objective in working coordinates.
     objective : float
         At the optimum.
+    unit_change : array, shape (p, p)
+        From working coordinates to the parameters themselves (their logarithms where positive).
     on_bound : array of bool, shape (p,)
         Which sit on a bound; they are left out of the conditioning.
     """
     free = ~on_bound
-    weighted = jacobian[:, free] * np.sqrt(weights)[:, None]
+    weighted = jacobian[:, free] * np.sqrt(weights / weights.mean())[:, None]
     length = np.linalg.norm(weighted, axis=0)
     scaled = weighted / np.where(length > 0, length, 1.0)
     singular, direction = np.linalg.svd(scaled, full_matrices=False)[1:]
-    rank_lost = singular[-1] <= singular[0] * 1e-14 or len(weighted) < free.sum()
-    condition = np.inf if rank_lost else float(singular[0] / singular[-1])
-    flattest = np.zeros(len(names))
+    singular = np.maximum(singular, singular[0] * 1e-15)  # a rank that is lost is very flat
+    flattest, inflation = np.zeros(len(names)), np.full(len(names), np.nan)
     flattest[free] = direction[-1] * np.sign(direction[-1][np.argmax(np.abs(direction[-1]))])
-    part = np.abs(flattest) > LOADING
-    identified = free & ~(part & (condition > COLLINEAR))
-    slack = _slack(hessian, objective, free)
+    inflation[free] = np.sqrt(np.sum((direction / singular[:, None]) ** 2, axis=0))
+    spread = 1.4826 * np.median(np.abs(residuals)) * np.sqrt(np.pi / 2)
+    reach = direction.T / singular / np.where(length > 0, length, np.nan)[:, None]
+    error = spread * _lengths(unit_change[:, free] @ reach, free)
+    widest = np.where(positive, FACTOR, DIFFERENCE)
+    identified = free & (inflation < COLLINEAR) & (1.96 * error < widest)
+    slack = _slack(hessian[np.ix_(free, free)], objective, unit_change[:, free], free)
     slack = np.where(positive, np.exp(np.minimum(slack, 700.0)), slack)
     table = pd.DataFrame(
         {
             "flattest": flattest,
-            "slack": np.where(free, slack, np.nan),
+            "inflation": inflation,
+            "standard_error": error,
+            "slack": slack,
             "on_bound": ~free,
             "identified": identified,
         },
         index=pd.Index(names, name="parameter"),
     )
-    return Identifiability(condition, table)
+    return Identifiability(float(singular[0] / singular[-1]), table)
 
 
-def _slack(hessian: FloatArray, objective: float, free: npt.NDArray[np.bool_]) -> FloatArray:
+def _lengths(rows: FloatArray, free: npt.NDArray[np.bool_]) -> FloatArray:
+    return np.where(free, np.linalg.norm(rows, axis=1), np.nan)
+
+
+def _slack(
+    hessian: FloatArray, objective: float, change: FloatArray, free: npt.NDArray[np.bool_]
+) -> FloatArray:
     """Half-width of each parameter's profile where the objective has risen by 1 %."""
-    slack = np.full(len(free), np.nan)
-    inside = np.ix_(free, free)
-    covariance = np.linalg.pinv(hessian[inside], hermitian=True)
-    slack[free] = np.sqrt(np.maximum(2 * 0.01 * objective * np.diag(covariance), 0.0))
-    return slack
+    covariance = change @ np.linalg.pinv(hessian, hermitian=True) @ change.T
+    half_width = np.sqrt(np.maximum(2 * 0.01 * objective * np.diag(covariance), 0.0))
+    return np.where(free, half_width, np.nan)

@@ -241,6 +241,15 @@ class Law:
                 values[..., k] = np.exp(theta[..., k] + self._shift(parameter, theta, centre))
         return values
 
+    def unit_change(self, centre: FloatArray) -> FloatArray:
+        """Return the matrix, shape (p, p), from working coordinates to those of ``centre = 0``."""
+        change = np.eye(len(self.parameters))
+        for k, parameter in enumerate(self.parameters):
+            if parameter.scales is not None:
+                column, exponent = parameter.scales
+                change[k, self.parameter_names.index(exponent)] = centre[self.columns.index(column)]
+        return change
+
     def _shift(self, parameter: Parameter, array: FloatArray, centre: FloatArray) -> FloatArray:
         if parameter.scales is None:
             return np.zeros(array.shape[:-1])

@@ -12,8 +12,9 @@ from toolkit.numerics.compiling import FloatArray
 from toolkit.numerics.minimise import Minima, minimise
 from toolkit.scaling.law import Law
 
-__all__ = ["Problem"]
+__all__ = ["TOLERANCE", "Problem"]
 
+TOLERANCE = 1e-10  # largest gap that counts as certified, as a share of the objective
 WARM_BAND = 2.5  # first Huber band of a start near the optimum, in thresholds
 
 
@@ -67,6 +68,7 @@ class Problem:
         starts: FloatArray,
         *,
         near: FloatArray | None = None,
+        tolerance: float = TOLERANCE,
         threads: int = 1,
     ) -> Minima:
         """Minimise for a batch of weights or starts; see `toolkit.numerics.minimise`.
@@ -83,6 +85,7 @@ class Problem:
                 upper=upper,
                 delta=self.delta,
                 first_band=band,
+                tolerance=tolerance,
                 threads=threads,
             )
         smoothing = None
@@ -90,7 +93,13 @@ class Problem:
             smoothing = 0.1 * float(np.mean(np.abs(self.residuals(near)))) + 1e-12
         band = np.inf if smoothing is None else WARM_BAND * smoothing
         return minimise_absolute(
-            *data, lower=lower, upper=upper, smoothing=smoothing, first_band=band, threads=threads
+            *data,
+            lower=lower,
+            upper=upper,
+            smoothing=smoothing,
+            first_band=band,
+            tolerance=tolerance,
+            threads=threads,
         )
 
     def residuals(self, theta: FloatArray) -> FloatArray:

@@ -270,9 +270,11 @@ class ScalingFit:
             self.law.parameter_names,
             np.array([p.positive for p in self.law.parameters]),
             self.law.evaluate_working(self.theta, problem.x)[1],
+            problem.residuals(self.theta),
             problem.weights,
             problem.hessian(self.theta),
             self.objective,
+            self.law.unit_change(problem.centre),
             problem.on_bound(self.theta),
         )
 
@@ -330,7 +332,10 @@ class ScalingFit:
         facts = [
             ("law", self.law.formula),
             ("loss", f"{loss}, on log loss, summed"),
-            ("objective", f"{self.objective:.10g} (certified within {self.gap:.0e})"),
+            (
+                "objective",
+                f"{self.objective:.10g} ({'certified' if self.certified else 'NOT certified'})",
+            ),
             ("starts that agree", f"{self.starts['agrees'].sum()} of {len(self.starts)}"),
             ("residuals", f"{self.residuals.abs().median():.2%} of the loss (median)"),
             ("condition number", f"{known.condition:.0f}"),

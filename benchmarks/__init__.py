@@ -1,0 +1,1 @@
+"""The toolkit against other ways to do the same work: ``python -m benchmarks``."""
