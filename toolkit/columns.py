@@ -38,9 +38,9 @@ class Column:
 
 def _vocabulary() -> dict[str, Column]:
     numbers = [
-        Column("params", "parameters, without embeddings unless said", "count", "count", 1e3, 1e15),
+        Column("params", "parameters, without embeddings unless said", "count", "count", 1e2, 1e15),
         Column("params_embedding", "embedding parameters", "count", "count", 1e1, 1e13),
-        Column("params_active", "parameters active per token", "count", "count", 1e3, 1e15),
+        Column("params_active", "parameters active per token", "count", "count", 1e2, 1e15),
         Column("tokens", "tokens seen in training", "count", "count", 1e4, 1e17),
         Column("tokens_unique", "distinct tokens", "count", "count", 1e3, 1e17),
         Column("flops", "training compute", "FLOPs", "count", 1e7, 1e32),

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from toolkit.errors import DataError, ExtrapolationWarning
 from toolkit.numerics.compiling import FloatArray
@@ -82,7 +83,8 @@ def allocation(
     ax = style.axes(ax)
     style.log_axis(ax, "x")
     style.log_axis(ax, "y")
-    fitted = ax.axvspan(*edges, facecolor="0.92", edgecolor="0.7", lw=0.8, zorder=0)
+    ax.axvspan(*edges, facecolor="0.92", lw=0, zorder=0)
+    fitted = Patch(facecolor="0.92", edgecolor="0.7")  # the edge shows it on the shaded range
     legend: dict[str, Artist | tuple[Artist, ...]] = {"compute of the fitted runs": fitted}
     legend |= _draw_fit(ax, best, show, edges)
     for k, (name, values) in enumerate(lines.items()):
@@ -99,8 +101,7 @@ def allocation(
         loc="upper left",
         ncols=columns,
         fontsize=style.FONT,
-        edgecolor="none",
-        framealpha=0.9,  # the edge of the shaded range may run below
+        frameon=False,
     )
     return ax
 
