@@ -241,7 +241,11 @@ def _as_frame(table: pd.DataFrame | Mapping[str, npt.ArrayLike]) -> pd.DataFrame
 def _as_column(values: object, name: str) -> pd.Series:
     """Make a column of a mapping; numpy would turn mixed values into text or truth into 1."""
     if pd.api.types.is_list_like(values, allow_sets=False) and getattr(values, "ndim", 1) == 1:
-        return pd.Series(values).reset_index(drop=True)
+        try:
+            column = pd.Series(values)
+        except OverflowError:  # an integer beyond 1e308, in some versions of pandas
+            column = pd.Series(values, dtype=object)
+        return column.reset_index(drop=True)
     raise DataError(
         f"Column {name!r} is of type {type(values).__name__}; give one value per row, in order: "
         f"a list, a Series or a one-dimensional array."
