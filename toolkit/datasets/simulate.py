@@ -81,8 +81,8 @@ def simulate_runs(
     Returns
     -------
     DataFrame
-        The design with ``run`` in front and ``loss`` (nats per token) added; the truth is in
-        ``.attrs["truth"]``.
+        The design with ``run`` in front, unless it names its runs, and ``loss`` (nats per token)
+        added; the truth is in ``.attrs["truth"]``.
 
     Raises
     ------
@@ -105,13 +105,14 @@ def simulate_runs(
     generator = np.random.default_rng(rng)
     if hasattr(noise, "rvs"):
         error = noise.rvs(size=len(frame), random_state=generator)
-    elif np.isfinite(noise) and noise >= 0:
-        error = generator.normal(0.0, noise, size=len(frame))
+    elif isinstance(noise, (int, float, np.number)) and 0 <= noise < np.inf:
+        error = generator.normal(0.0, float(noise), size=len(frame))
     else:
         raise DataError(
             f"noise must be a standard deviation of log loss, 0 or more; got {noise!r}."
         )
-    frame.insert(0, "run", np.arange(len(frame)))
+    if "run" not in frame:
+        frame.insert(0, "run", np.arange(len(frame)))
     frame["loss"] = clean * np.exp(error)
     frame.attrs["truth"] = dict(zip(law.parameter_names, values.tolist(), strict=True))
     return frame

@@ -78,6 +78,10 @@ def hoffmann_starts() -> FloatArray:
     return grid
 
 
+# An exponent of zero makes its term a constant and the best split of a budget undefined; from here
+# down it is zero for every purpose, and the split has a limit.
+FLAT = 1e-4
+
 _HOFFMANN_RANGE = {"params": (70e6, 16e9), "tokens": (5e9, 500e9)}
 _HOFFMANN = "Hoffmann et al. 2022, arXiv:2203.15556, approach 3"
 _BESIROGLU_RANGE = {"params": (57.3e6, 16.2e9), "tokens": (0.82e9, 318e9)}
@@ -106,8 +110,8 @@ CHINCHILLA = Law(
             scales=("tokens", "beta"),
         ),
         Parameter("E", "loss that neither size nor data removes", "nats per token", positive=True),
-        Parameter("alpha", "exponent of size", "none", lower=0.0, upper=5.0),
-        Parameter("beta", "exponent of data", "none", lower=0.0, upper=5.0),
+        Parameter("alpha", "exponent of size", "none", lower=FLAT, upper=5.0),
+        Parameter("beta", "exponent of data", "none", lower=FLAT, upper=5.0),
     ),
     model=_log_loss,
     starts=_starts,

@@ -23,6 +23,7 @@ __all__ = ["fit"]
 
 LAST_DIGITS = 1e-14  # gap, as a share of the objective, that rounding just allows
 AGREE = 1e-6  # starts whose objective is within this share of the best found the same optimum
+EXACT = 1e-11  # residuals below this are rounding: two exact fits agree
 FEW_AGREE = 0.2
 SMALLEST_STUDY = {"params": 1e5, "tokens": 1e6}  # a study whose largest run is smaller: wrong unit
 
@@ -112,7 +113,7 @@ def fit(
         objective=float(best.objective[0]),
         gap=float(best.gap[0]),
         certified=bool(best.certified[0]),
-        starts=_start_table(searches),
+        starts=_start_table(problem, searches),
         bootstrap=draws,
         cluster=cluster,
     )
@@ -122,9 +123,13 @@ def fit(
 
 def _threshold(loss: str, delta: float) -> float:
     if loss == "huber":
-        if not (np.isfinite(delta) and delta > 0):
+        try:
+            threshold = float(delta)
+        except (TypeError, ValueError):
+            threshold = np.nan
+        if not 0 < threshold < np.inf:
             raise DataError(f"delta must be a positive number in log loss; got {delta!r}.")
-        return float(delta)
+        return threshold
     if loss == "squared":
         return np.inf
     if loss == "absolute":
@@ -173,13 +178,24 @@ def _search(problem: Problem, starts: npt.ArrayLike | None, threads: int) -> Min
     if starts is None:
         points = law.starts(problem.x, problem.y)
     else:
-        points = law.to_working(np.atleast_2d(np.asarray(starts, dtype=float)), problem.centre)
-        if points.shape[1] != len(law.parameters) or not np.isfinite(points).all():
-            raise DataError(
-                f"starts must be finite values of {', '.join(law.parameter_names)} in this order, "
-                "positive where the parameter is positive; one start per row."
-            )
+        points = law.to_working(_check_starts(law, starts), problem.centre)
     return problem.minimise(problem.weights[None, :], points, threads=threads)
+
+
+def _check_starts(law: Law, starts: npt.ArrayLike) -> FloatArray:
+    """Return starts as values, shape (starts, p); exponents beyond their bounds are moved later."""
+    try:
+        values = np.atleast_2d(np.asarray(starts, dtype=np.float64))
+    except (TypeError, ValueError):
+        values = np.empty((0, 0))
+    positive = [p.positive for p in law.parameters]
+    right_shape = values.ndim == 2 and len(values) and values.shape[1] == len(positive)
+    if not (right_shape and np.isfinite(values).all() and (values[:, positive] > 0).all()):
+        raise DataError(
+            f"starts must be finite values of {', '.join(law.parameter_names)} in this order, "
+            "positive where the parameter is positive; one start per row."
+        )
+    return values
 
 
 def _resample(
@@ -226,14 +242,16 @@ def _refit(problem: Problem, optimum: FloatArray, resamples: Resamples, threads:
     )
 
 
-def _start_table(searches: Minima) -> pd.DataFrame:
+def _start_table(problem: Problem, searches: Minima) -> pd.DataFrame:
     objective = searches.objective
     lowest = float(np.min(objective))
+    rounding = EXACT if problem.loss == "absolute" else EXACT**2
+    enough = lowest + AGREE * abs(lowest) + rounding * problem.weights.sum()
     return pd.DataFrame(
         {
             "objective": objective,
             "certified": searches.certified,
-            "agrees": searches.certified & (objective <= lowest + AGREE * abs(lowest) + 1e-18),
+            "agrees": searches.certified & (objective <= enough),
             "evaluations": searches.evaluations,
         },
         index=pd.RangeIndex(len(objective), name="start"),

@@ -141,7 +141,8 @@ class Law:
                 )
             params = self.presets[params].values
         if isinstance(params, (Mapping, pd.Series)):
-            unknown = sorted(set(params) ^ set(names))
+            params = dict(params)
+            unknown = sorted(params.keys() ^ set(names), key=str)
             if unknown:
                 raise DataError(
                     f"The {self.title} has the parameters {', '.join(names)}; "

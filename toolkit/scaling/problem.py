@@ -128,7 +128,10 @@ class Problem:
         return 0.5 * (hessian + hessian.T)
 
     def on_bound(self, theta: FloatArray) -> npt.NDArray[np.bool_]:
-        """Tell which parameters sit on a bound, shape (p,)."""
+        """Tell which parameters sit on a bound or shape a term that has vanished, shape (p,)."""
         lower, upper = self.law.working_bounds(self.y)
         held: npt.NDArray[np.bool_] = (theta <= lower) | (theta >= upper)
+        for k, parameter in enumerate(self.law.parameters):
+            if parameter.scales is not None and theta[k] <= lower[k]:
+                held[self.law.parameter_names.index(parameter.scales[1])] = True
         return held

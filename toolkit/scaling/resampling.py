@@ -62,7 +62,7 @@ def draw_resamples(
     Raises
     ------
     DataError
-        If there is one unit only, or given positions do not fit the units.
+        If there is one unit only, fewer than 2 resamples, or given positions do not fit the units.
     """
     if clusters is None:
         unit_of, units, unit = np.arange(row_weights.size), row_weights.size, "row"
@@ -91,7 +91,9 @@ def draw_resamples(
 def _positions(
     bootstrap: int | IntArray, units: int, rng: np.random.Generator | int | None
 ) -> IntArray:
-    if isinstance(bootstrap, (int, np.integer)):
+    if isinstance(bootstrap, (int, np.integer)) and not isinstance(bootstrap, bool):
+        if bootstrap < 2:
+            raise DataError(f"bootstrap must be 0 or at least 2 resamples; got {bootstrap}.")
         generator = np.random.default_rng(rng)
         return generator.integers(0, units, size=(int(bootstrap), units))
     positions = np.asarray(bootstrap)
@@ -99,6 +101,11 @@ def _positions(
         raise DataError(
             "bootstrap is a number of resamples or integer positions (resamples, units)."
         )
-    if positions.size and not (positions.min() >= 0 and positions.max() < units):
+    if len(positions) < 2 or positions.shape[1] != units:
+        raise DataError(
+            f"bootstrap positions have the shape {positions.shape}; needed are at least 2 "
+            f"resamples of {units} units each, as many as there are."
+        )
+    if not (positions.min() >= 0 and positions.max() < units):
         raise DataError(f"Resample positions must lie from 0 to {units - 1}.")
     return positions

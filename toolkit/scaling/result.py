@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from toolkit import tables
 from toolkit.errors import DataError, ExtrapolationWarning
 from toolkit.numerics.compiling import FloatArray, IntArray
 from toolkit.results import Interval, IntervalMethod, Summary, bootstrap_interval, significant
@@ -150,6 +151,8 @@ class ScalingFit:
             index=["estimate", "lower", "upper"],
         ).T
         table.loc[identified.index[~identified]] = np.nan
+        if not self._exponents_identified:
+            table.loc["params_exponent":] = np.nan
         return table
 
     def params_exponent(
@@ -187,10 +190,12 @@ class ScalingFit:
         ExtrapolationWarning
             If a point needs more than 10 times the compute of the largest run.
         """
-        size, data = np.broadcast_arrays(*map(np.atleast_1d, (params, tokens)))
-        points = pd.DataFrame(
-            {"params": size.ravel().astype(float), "tokens": data.ravel().astype(float)}
-        )
+        try:
+            size, data = np.broadcast_arrays(*map(np.atleast_1d, (params, tokens)))
+        except ValueError as error:
+            raise DataError(f"params and tokens need one shape: {error}.") from error
+        given = {"params": size.ravel(), "tokens": data.ravel()}
+        points = tables.check(given, ["params", "tokens"])
         self._warn_far(FLOPS_PER_PARAM_TOKEN * points["params"] * points["tokens"])
         x = self.law.log_columns(points) - self.problem.centre
         log_loss = self.law.evaluate_working(self.theta, x)[0]
@@ -230,7 +235,8 @@ class ScalingFit:
         DataFrame
             m rows: flops, params, tokens, tokens_per_param, loss, each of the last four with
             ``_lower`` and ``_upper`` after a bootstrap, and ``decades_beyond``, the distance
-            from the largest run in powers of ten of compute.
+            from the largest run in powers of ten of compute. NaN where the data do not determine
+            the exponents.
 
         Warns
         -----
@@ -239,11 +245,9 @@ class ScalingFit:
         """
         if self.law.allocate is None:
             raise DataError(f"The {self.law.title} does not say how to split a budget.")
-        budgets = np.atleast_1d(np.asarray(flops, dtype=np.float64))
-        if not (np.isfinite(budgets).all() and (budgets > 0).all()):
-            raise DataError("flops must be finite and positive: training compute in FLOPs.")
-        self._warn_far(pd.Series(budgets))
-        table = pd.DataFrame({"flops": budgets})
+        table = tables.check({"flops": np.atleast_1d(flops)}, ["flops"])
+        budgets = table["flops"].to_numpy()
+        self._warn_far(table["flops"])
         point = self._allocation(self.values[None, :], budgets)
         draws = None if self.bootstrap is None else self._allocation(self._draws(), budgets)
         for name, value in point.items():
@@ -251,10 +255,12 @@ class ScalingFit:
             if draws is not None:
                 bounds = [
                     bootstrap_interval(e, d, level=level, method=method)
-                    for e, d in zip(np.log(value[0]), np.log(draws[name]).T, strict=True)
+                    for e, d in zip(_log(value[0]), _log(draws[name]).T, strict=True)
                 ]
                 table[f"{name}_lower"] = np.exp([i.lower for i in bounds])
                 table[f"{name}_upper"] = np.exp([i.upper for i in bounds])
+        if not self._exponents_identified:
+            table.loc[:, "params":] = np.nan
         table["decades_beyond"] = np.maximum(np.log10(budgets / self.largest_flops), 0.0)
         return table
 
@@ -382,7 +388,9 @@ class ScalingFit:
         assert self.law.allocate is not None
         products = budgets / FLOPS_PER_PARAM_TOKEN
         size, data = self.law.allocate(values[:, None, :], products)
-        x = np.log(np.stack([size, data], axis=-1)) - self.problem.centre
+        with np.errstate(all="ignore"):
+            ratio = data / size
+        x = _log(np.stack([size, data], axis=-1)) - self.problem.centre
         theta = self.law.to_working(values, self.problem.centre)
         log_loss = np.array(
             [self.law.evaluate_working(t, points)[0] for t, points in zip(theta, x, strict=True)]
@@ -390,7 +398,7 @@ class ScalingFit:
         return {
             "params": size,
             "tokens": data,
-            "tokens_per_param": data / size,
+            "tokens_per_param": ratio,
             "loss": np.exp(log_loss),
         }
 
@@ -399,8 +407,14 @@ class ScalingFit:
         if self.law.allocate is None:
             raise DataError(f"The {self.law.title} does not say how to split a budget.")
         low, high = (self.law.allocate(values, np.array(c))[0] for c in (1e20, 1e21))
-        slope: FloatArray = np.log10(high / low)
+        slope: FloatArray = (_log(high) - _log(low)) / np.log(10.0)
         return slope
+
+    @property
+    def _exponents_identified(self) -> bool:
+        """Whether the data determine the exponents, on which the split of a budget rests."""
+        exponents = [p.scales[1] for p in self.law.parameters if p.scales is not None]
+        return bool(self.identifiability().identified[exponents].all())
 
     def _warn_far(self, flops: pd.Series) -> None:
         factor = float(flops.max()) / self.largest_flops
@@ -411,6 +425,13 @@ class ScalingFit:
                 ExtrapolationWarning,
                 stacklevel=3,
             )
+
+
+def _log(positive: FloatArray) -> FloatArray:
+    """Logarithm; a draw that overflowed or vanished becomes NaN, which intervals leave out."""
+    with np.errstate(all="ignore"):
+        logs = np.log(positive)
+    return np.where(np.isfinite(logs), logs, np.nan)
 
 
 def _tails(draws: FloatArray, level: float) -> FloatArray:

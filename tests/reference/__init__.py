@@ -1,0 +1,1 @@
+"""Numbers published by others, and slow plain ways to compute what the toolkit computes."""
