@@ -13,8 +13,8 @@ from toolkit.datasets.catalog import Simulated
 from toolkit.errors import DataError
 from toolkit.numerics.compiling import FloatArray
 from toolkit.scaling import laws
+from toolkit.scaling.allocation import FLOPS_PER_PARAM_TOKEN
 from toolkit.scaling.law import Law
-from toolkit.scaling.result import FLOPS_PER_PARAM_TOKEN
 
 __all__ = ["EXAMPLE", "isoflop_design", "simulate_runs"]
 

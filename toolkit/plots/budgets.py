@@ -15,7 +15,8 @@ from toolkit.errors import DataError, ExtrapolationWarning
 from toolkit.numerics.compiling import FloatArray
 from toolkit.plots import style
 from toolkit.plots.runs import training_compute
-from toolkit.scaling.result import FLOPS_PER_PARAM_TOKEN, ScalingFit
+from toolkit.scaling.allocation import FLOPS_PER_PARAM_TOKEN
+from toolkit.scaling.result import ScalingFit
 
 __all__ = ["allocation"]
 

@@ -20,7 +20,8 @@ from toolkit.plots.runs import (
     isoflop_groups,
     training_compute,
 )
-from toolkit.scaling.result import FLOPS_PER_PARAM_TOKEN, ScalingFit
+from toolkit.scaling.allocation import FLOPS_PER_PARAM_TOKEN
+from toolkit.scaling.result import ScalingFit
 
 __all__ = ["isoflop", "loss_vs_compute"]
 

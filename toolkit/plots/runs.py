@@ -5,7 +5,8 @@ import pandas as pd
 
 from toolkit.errors import DataError
 from toolkit.numerics.compiling import FloatArray, IntArray
-from toolkit.scaling.result import FLOPS_PER_PARAM_TOKEN, ScalingFit
+from toolkit.scaling.allocation import FLOPS_PER_PARAM_TOKEN
+from toolkit.scaling.result import ScalingFit
 
 __all__ = ["OTHER", "SAME_BUDGET", "group_budgets", "isoflop_groups", "training_compute"]
 

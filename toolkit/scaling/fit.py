@@ -16,8 +16,8 @@ from toolkit.numerics.minimise import Minima
 from toolkit.scaling import laws
 from toolkit.scaling.law import Law
 from toolkit.scaling.problem import TOLERANCE, Problem
-from toolkit.scaling.resampling import Resamples, draw_resamples
-from toolkit.scaling.result import Bootstrap, ScalingFit
+from toolkit.scaling.resampling import Bootstrap, Resampling
+from toolkit.scaling.result import ScalingFit
 
 __all__ = ["fit"]
 
@@ -104,8 +104,8 @@ def fit(
     problem = Problem.build(law, table, weights, loss, _threshold(loss, delta))
     searches = _search(problem, starts, threads)
     best = _polish(problem, searches)
-    resamples = _resample(problem, table, bootstrap, cluster, rng)
-    draws = None if resamples is None else _refit(problem, best.theta[0], resamples, threads)
+    plan = _plan(problem, table, bootstrap, cluster, rng)
+    draws = None if plan is None else _refit(problem, best.theta[0], plan, threads)
     result = ScalingFit(
         problem=problem,
         runs=table,
@@ -198,17 +198,17 @@ def _check_starts(law: Law, starts: npt.ArrayLike) -> FloatArray:
     return values
 
 
-def _resample(
+def _plan(
     problem: Problem,
     table: pd.DataFrame,
     bootstrap: int | IntArray,
     cluster: str | None,
     rng: np.random.Generator | int | None,
-) -> Resamples | None:
+) -> Resampling | None:
     if isinstance(bootstrap, (int, np.integer)) and bootstrap == 0:
         return None
     clusters = None if cluster is None else table[cluster]
-    return draw_resamples(bootstrap, clusters, problem.weights, rng)
+    return Resampling.plan(bootstrap, clusters, problem.weights, rng)
 
 
 def _polish(problem: Problem, searches: Minima) -> Minima:
@@ -228,18 +228,29 @@ def _polish(problem: Problem, searches: Minima) -> Minima:
     return replace(finer, certified=finer.certified | (finer.gap <= TOLERANCE * finer.objective))
 
 
-def _refit(problem: Problem, optimum: FloatArray, resamples: Resamples, threads: int) -> Bootstrap:
-    """Fit every resample from the optimum; those without certificate again, from all starts."""
-    warm = problem.minimise(resamples.weights, optimum[None, :], near=optimum, threads=threads)
+def _refit(problem: Problem, optimum: FloatArray, plan: Resampling, threads: int) -> Bootstrap:
+    """Fit every resample, block by block, and count the different ones."""
+    parts = []
+    seen: set[int] = set()
+    for counts in plan.blocks():
+        seen.update(hash(row.tobytes()) for row in counts)
+        parts.append(_refit_block(problem, optimum, plan.weights(counts), threads))
+    theta, certified, evaluations = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Bootstrap(theta, certified, evaluations, plan.unit, plan.units, len(seen))
+
+
+def _refit_block(
+    problem: Problem, optimum: FloatArray, weights: FloatArray, threads: int
+) -> tuple[FloatArray, npt.NDArray[np.bool_], IntArray]:
+    """Fit resamples from the optimum; those without certificate again, from all starts."""
+    warm = problem.minimise(weights, optimum[None, :], near=optimum, threads=threads)
     theta, certified = warm.theta.copy(), warm.certified.copy()
     for k in np.flatnonzero(~warm.certified):
-        again = problem.minimise(resamples.weights[k : k + 1], problem.own_starts())
+        again = problem.minimise(weights[k : k + 1], problem.own_starts())
         winner = int(np.argmin(np.where(again.certified, again.objective, np.inf)))
         if again.certified[winner] and again.objective[winner] <= warm.objective[k]:
             theta[k], certified[k] = again.theta[winner], True
-    return Bootstrap(
-        theta, certified, warm.evaluations, resamples.unit, resamples.units, resamples.distinct
-    )
+    return theta, certified, warm.evaluations
 
 
 def _start_table(problem: Problem, searches: Minima) -> pd.DataFrame:

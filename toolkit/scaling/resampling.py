@@ -1,102 +1,123 @@
-"""Bootstrap weights: which units are drawn, how often, and how many draws are distinct."""
+"""The bootstrap: which units are drawn and how often, block by block, and the fits that result."""
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from toolkit.errors import DataError, SmallSampleWarning
 from toolkit.numerics.compiling import FloatArray, IntArray
 
-__all__ = ["Resamples", "draw_resamples"]
+__all__ = ["Bootstrap", "Resampling"]
 
 FEW_UNITS = 10  # below this a bootstrap interval is mostly an opinion
+BLOCK_VALUES = 4_000_000  # numbers held at a time: a table of 100,000 rows stays in memory
 
 
 @dataclass(frozen=True, slots=True)
-class Resamples:
-    """Counts of a bootstrap.
+class Resampling:
+    """A bootstrap plan: units drawn with replacement, as many as there are.
 
     Attributes
     ----------
-    weights : array, shape (resamples, n)
-        How often each row is drawn, times its own weight.
     unit : str
-        What was drawn: "row", or the name of the cluster column.
+        What is drawn: "row", or the name of the cluster column.
     units : int
         Number of units.
-    distinct : int
-        Number of different resamples.
-    """
-
-    weights: FloatArray
-    unit: str
-    units: int
-    distinct: int
-
-
-def draw_resamples(
-    bootstrap: int | IntArray,
-    clusters: pd.Series | None,
-    row_weights: FloatArray,
-    rng: np.random.Generator | int | None,
-) -> Resamples:
-    """Draw units with replacement, or use the draws given.
-
-    Parameters
-    ----------
-    bootstrap : int or array of int, shape (resamples, units)
-        Number of resamples, or the positions of the drawn units of each.
-    clusters : Series, optional
-        The unit of every row; rows are the units when missing.
+    unit_of : array of int, shape (n,)
+        Unit of every row.
     row_weights : array, shape (n,)
         Weights of the rows.
-    rng : Generator, int or None
-        Source of the draws when their number is given.
-
-    Returns
-    -------
-    Resamples
-
-    Raises
-    ------
-    DataError
-        If there is one unit only, fewer than 2 resamples, or given positions do not fit the units.
+    resamples : int
+        Number of resamples.
+    drawn : array of int, shape (resamples, units), or Generator
+        Positions of the drawn units, or the source to draw them from.
     """
-    if clusters is None:
-        unit_of, units, unit = np.arange(row_weights.size), row_weights.size, "row"
-    else:
-        unit_of, labels = pd.factorize(clusters)
-        units, unit = len(labels), str(clusters.name)
-    if units < 2:
-        raise DataError(
-            f"A bootstrap over {unit!r} needs at least 2 different units; there is {units}. "
-            "Fit without bootstrap, or resample a finer unit."
-        )
-    if units < FEW_UNITS:
-        warnings.warn(
-            f"Only {units} independent units ({unit}): bootstrap intervals are unreliable.",
-            SmallSampleWarning,
-            stacklevel=3,
-        )
-    positions = _positions(bootstrap, units, rng)
-    row_start = units * np.arange(len(positions))[:, None]
-    counts = np.bincount((positions + row_start).ravel(), minlength=units * len(positions))
-    counts = counts.reshape(len(positions), units)
-    distinct = len({row.tobytes() for row in counts.astype(np.uint16)})
-    return Resamples(counts[:, unit_of] * row_weights, unit, units, distinct)
+
+    unit: str
+    units: int
+    unit_of: IntArray
+    row_weights: FloatArray
+    resamples: int
+    drawn: IntArray | np.random.Generator
+
+    @classmethod
+    def plan(
+        cls,
+        bootstrap: int | IntArray,
+        clusters: pd.Series | None,
+        row_weights: FloatArray,
+        rng: np.random.Generator | int | None,
+    ) -> Self:
+        """Check what to draw.
+
+        Parameters
+        ----------
+        bootstrap : int or array of int, shape (resamples, units)
+            Number of resamples, or the positions of the drawn units of each.
+        clusters : Series, optional
+            The unit of every row; rows are the units when missing.
+        row_weights : array, shape (n,)
+            Weights of the rows.
+        rng : Generator, int or None
+            Source of the draws when their number is given.
+
+        Raises
+        ------
+        DataError
+            If there is one unit only, fewer than 2 resamples, or given positions do not fit.
+        """
+        if clusters is None:
+            unit_of, units, unit = np.arange(row_weights.size), row_weights.size, "row"
+        else:
+            unit_of, labels = pd.factorize(clusters)
+            units, unit = len(labels), str(clusters.name)
+        if units < 2:
+            raise DataError(
+                f"A bootstrap over {unit!r} needs at least 2 different units; there is {units}. "
+                "Fit without bootstrap, or resample a finer unit."
+            )
+        if units < FEW_UNITS:
+            warnings.warn(
+                f"Only {units} independent units ({unit}): bootstrap intervals are unreliable.",
+                SmallSampleWarning,
+                stacklevel=4,
+            )
+        if isinstance(bootstrap, (int, np.integer)) and not isinstance(bootstrap, bool):
+            if bootstrap < 2:
+                raise DataError(f"bootstrap must be 0 or at least 2 resamples; got {bootstrap}.")
+            source = np.random.default_rng(rng)
+            return cls(unit, units, unit_of, row_weights, int(bootstrap), source)
+        positions = _check_positions(bootstrap, units)
+        return cls(unit, units, unit_of, row_weights, len(positions), positions)
+
+    def blocks(self) -> Iterator[IntArray]:
+        """Yield how often each unit is drawn, shape (some resamples, units), in order.
+
+        The draws do not depend on the size of the blocks. A plan that draws can be run once.
+        """
+        height = max(1, BLOCK_VALUES // max(self.units, self.row_weights.size))
+        for first in range(0, self.resamples, height):
+            count = min(height, self.resamples - first)
+            if isinstance(self.drawn, np.random.Generator):
+                positions = self.drawn.integers(0, self.units, size=(count, self.units))
+            else:
+                positions = self.drawn[first : first + count]
+            row_start = self.units * np.arange(count)[:, None]
+            flat = (positions + row_start).ravel()
+            yield np.bincount(flat, minlength=self.units * count).reshape(count, self.units)
+
+    def weights(self, counts: IntArray) -> FloatArray:
+        """Turn counts of units into weights of rows, shape (some resamples, n)."""
+        return counts[:, self.unit_of] * self.row_weights
 
 
-def _positions(
-    bootstrap: int | IntArray, units: int, rng: np.random.Generator | int | None
-) -> IntArray:
-    if isinstance(bootstrap, (int, np.integer)) and not isinstance(bootstrap, bool):
-        if bootstrap < 2:
-            raise DataError(f"bootstrap must be 0 or at least 2 resamples; got {bootstrap}.")
-        generator = np.random.default_rng(rng)
-        return generator.integers(0, units, size=(int(bootstrap), units))
-    positions = np.asarray(bootstrap)
+def _check_positions(given: object, units: int) -> IntArray:
+    positions = np.asarray(given)
     if positions.ndim != 2 or not np.issubdtype(positions.dtype, np.integer):
         raise DataError(
             "bootstrap is a number of resamples or integer positions (resamples, units)."
@@ -109,3 +130,35 @@ def _positions(
     if not (positions.min() >= 0 and positions.max() < units):
         raise DataError(f"Resample positions must lie from 0 to {units - 1}.")
     return positions
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """Fits of the resamples.
+
+    Attributes
+    ----------
+    theta : array, shape (resamples, p)
+        Working coordinates.
+    certified : array of bool, shape (resamples,)
+        Which have a certified optimum.
+    evaluations : array of int, shape (resamples,)
+        Model evaluations.
+    unit, units, distinct
+        What was resampled, how many there are, how many resamples differ.
+    """
+
+    theta: FloatArray
+    certified: npt.NDArray[np.bool_]
+    evaluations: IntArray
+    unit: str
+    units: int
+    distinct: int
+
+    def __len__(self) -> int:
+        return len(self.theta)
+
+    @property
+    def failed(self) -> int:
+        """Number of resamples without a certified optimum."""
+        return int((~self.certified).sum())

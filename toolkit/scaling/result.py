@@ -9,48 +9,24 @@ import pandas as pd
 
 from toolkit import tables
 from toolkit.errors import DataError, ExtrapolationWarning
-from toolkit.numerics.compiling import FloatArray, IntArray
-from toolkit.results import Interval, IntervalMethod, Summary, bootstrap_interval, significant
+from toolkit.numerics.compiling import FloatArray
+from toolkit.results import Interval, IntervalMethod, Summary, bootstrap_interval
+from toolkit.scaling.allocation import (
+    FLOPS_PER_PARAM_TOKEN,
+    best_split,
+    log_or_nan,
+    size_exponent,
+)
 from toolkit.scaling.identifiability import Identifiability, assess
+from toolkit.scaling.influence import leave_one_out
 from toolkit.scaling.law import Law
 from toolkit.scaling.problem import Problem
+from toolkit.scaling.report import summarise
+from toolkit.scaling.resampling import Bootstrap
 
-__all__ = ["FLOPS_PER_PARAM_TOKEN", "Bootstrap", "ScalingFit"]
+__all__ = ["ScalingFit"]
 
-FLOPS_PER_PARAM_TOKEN = 6.0  # forward and backward pass of a dense model: C = 6 N D
 FAR = 10.0  # compute beyond the largest run, as a factor, from which a warning is due
-
-
-@dataclass(frozen=True, slots=True)
-class Bootstrap:
-    """Fits of the resamples.
-
-    Attributes
-    ----------
-    theta : array, shape (resamples, p)
-        Working coordinates.
-    certified : array of bool, shape (resamples,)
-        Which have a certified optimum.
-    evaluations : array of int, shape (resamples,)
-        Model evaluations.
-    unit, units, distinct
-        What was resampled, how many there are, how many resamples differ.
-    """
-
-    theta: FloatArray
-    certified: npt.NDArray[np.bool_]
-    evaluations: IntArray
-    unit: str
-    units: int
-    distinct: int
-
-    def __len__(self) -> int:
-        return len(self.theta)
-
-    @property
-    def failed(self) -> int:
-        """Number of resamples without a certified optimum."""
-        return int((~self.certified).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +139,10 @@ class ScalingFit:
         For the Chinchilla law this is ``beta / (alpha + beta)``.
         """
         return self._interval(
-            float(self._exponent(self.values)), self._exponent(self._draws()), level, method
+            float(size_exponent(self.law, self.values)),
+            size_exponent(self.law, self._draws()),
+            level,
+            method,
         )
 
     def predict(
@@ -205,10 +184,8 @@ class ScalingFit:
         draws = np.array([self.law.evaluate_working(theta, x)[0] for theta in self.bootstrap.theta])
         points["lower"], points["upper"] = np.exp(_tails(draws, level))
         noise = self.residuals.to_numpy() * self._residual_inflation
-        mixed = np.array(
-            [_tails((d[:, None] + noise).ravel()[:, None], level)[:, 0] for d in draws.T]
-        )
-        points["run_lower"], points["run_upper"] = np.exp(mixed.T)
+        mixed = [_tails((curve[:, None] + noise).ravel(), level) for curve in draws.T]
+        points["run_lower"], points["run_upper"] = np.exp(np.transpose(mixed))
         return points
 
     def optimal_allocation(
@@ -243,19 +220,20 @@ class ScalingFit:
         ExtrapolationWarning
             If a budget is more than 10 times the compute of the largest run.
         """
-        if self.law.allocate is None:
-            raise DataError(f"The {self.law.title} does not say how to split a budget.")
         table = tables.check({"flops": np.atleast_1d(flops)}, ["flops"])
         budgets = table["flops"].to_numpy()
         self._warn_far(table["flops"])
-        point = self._allocation(self.values[None, :], budgets)
-        draws = None if self.bootstrap is None else self._allocation(self._draws(), budgets)
+        centre = self.problem.centre
+        point = best_split(self.law, self.values[None, :], centre, budgets)
+        draws = None
+        if self.bootstrap is not None:
+            draws = best_split(self.law, self._draws(), centre, budgets)
         for name, value in point.items():
             table[name] = value[0]
             if draws is not None:
                 bounds = [
                     bootstrap_interval(e, d, level=level, method=method)
-                    for e, d in zip(_log(value[0]), _log(draws[name]).T, strict=True)
+                    for e, d in zip(log_or_nan(value[0]), log_or_nan(draws[name]).T, strict=True)
                 ]
                 table[f"{name}_lower"] = np.exp([i.lower for i in bounds])
                 table[f"{name}_upper"] = np.exp([i.upper for i in bounds])
@@ -293,24 +271,7 @@ class ScalingFit:
             One row per unit, the most influential first: ``rows``, ``residual`` (mean), the
             change of each parameter, and of ``params_exponent`` where the law has one.
         """
-        units = pd.Series(np.arange(len(self.runs)), name="row")
-        if self.cluster is not None:
-            units = self.runs[self.cluster]
-        unit_of, labels = pd.factorize(units)
-        kept = np.where(unit_of == np.arange(len(labels))[:, None], 0.0, self.problem.weights)
-        left = self.problem.minimise(kept, self.theta[None, :], near=self.theta)
-        values = self.law.from_working(left.theta, self.problem.centre)
-        table = pd.DataFrame(
-            values - self.values, columns=self.law.parameter_names, index=pd.Index(labels)
-        )
-        table.index.name = units.name
-        table.insert(0, "rows", np.bincount(unit_of))
-        table.insert(1, "residual", self.residuals.groupby(unit_of).mean().to_numpy())
-        order = "alpha"
-        if self.law.allocate is not None:
-            table["params_exponent"] = self._exponent(values) - self._exponent(self.values)
-            order = "params_exponent"
-        return table.sort_values(order, key=np.abs, ascending=False, kind="stable")
+        return leave_one_out(self)
 
     def to_frame(self) -> pd.DataFrame:
         """Parameters as a table: estimate, unit, meaning, and bounds after a bootstrap."""
@@ -329,39 +290,7 @@ class ScalingFit:
 
     def summary(self) -> Summary:
         """Everything a reader needs before using the numbers, as text or HTML."""
-        known = self.identifiability()
-        table = pd.DataFrame({"estimate": self.params.where(known.identified)})
-        if self.bootstrap is not None:
-            table = self.conf_int()
-        problem = self.problem
-        loss = problem.loss + (f", delta {problem.delta:g}" if problem.loss == "huber" else "")
-        facts = [
-            ("law", self.law.formula),
-            ("loss", f"{loss}, on log loss, summed"),
-            (
-                "objective",
-                f"{self.objective:.10g} ({'certified' if self.certified else 'NOT certified'})",
-            ),
-            ("starts that agree", f"{self.starts['agrees'].sum()} of {len(self.starts)}"),
-            ("residuals", f"{self.residuals.abs().median():.2%} of the loss (median)"),
-            ("condition number", f"{known.condition:.0f}"),
-        ]
-        if self.bootstrap is not None:
-            b = self.bootstrap
-            facts.append(
-                (
-                    "bootstrap",
-                    f"{len(b)} resamples of {b.units} units ({b.unit}), {b.distinct} distinct, "
-                    f"{b.failed} without certificate; 95 % percentile bounds",
-                )
-            )
-        notes = [
-            f"{name}: not identified by these data"
-            for name in known.identified.index[~known.identified]
-        ]
-        return Summary(
-            f"{self.law.title}, {len(self.runs)} rows", facts, table.map(significant), notes
-        )
+        return summarise(self)
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
@@ -383,33 +312,6 @@ class ScalingFit:
         unit = self.bootstrap.unit if self.bootstrap is not None else "row"
         return bootstrap_interval(estimate, draws, level=level, method=method, unit=unit)
 
-    def _allocation(self, values: FloatArray, budgets: FloatArray) -> dict[str, FloatArray]:
-        """Optimal columns, their ratio and the loss, each of shape (draws, budgets)."""
-        assert self.law.allocate is not None
-        products = budgets / FLOPS_PER_PARAM_TOKEN
-        size, data = self.law.allocate(values[:, None, :], products)
-        with np.errstate(all="ignore"):
-            ratio = data / size
-        x = _log(np.stack([size, data], axis=-1)) - self.problem.centre
-        theta = self.law.to_working(values, self.problem.centre)
-        log_loss = np.array(
-            [self.law.evaluate_working(t, points)[0] for t, points in zip(theta, x, strict=True)]
-        )
-        return {
-            "params": size,
-            "tokens": data,
-            "tokens_per_param": ratio,
-            "loss": np.exp(log_loss),
-        }
-
-    def _exponent(self, values: FloatArray) -> FloatArray:
-        """Power of compute in the optimal size: the slope between two budgets a decade apart."""
-        if self.law.allocate is None:
-            raise DataError(f"The {self.law.title} does not say how to split a budget.")
-        low, high = (self.law.allocate(values, np.array(c))[0] for c in (1e20, 1e21))
-        slope: FloatArray = (_log(high) - _log(low)) / np.log(10.0)
-        return slope
-
     @property
     def _exponents_identified(self) -> bool:
         """Whether the data determine the exponents, on which the split of a budget rests."""
@@ -425,13 +327,6 @@ class ScalingFit:
                 ExtrapolationWarning,
                 stacklevel=3,
             )
-
-
-def _log(positive: FloatArray) -> FloatArray:
-    """Logarithm; a draw that overflowed or vanished becomes NaN, which intervals leave out."""
-    with np.errstate(all="ignore"):
-        logs = np.log(positive)
-    return np.where(np.isfinite(logs), logs, np.nan)
 
 
 def _tails(draws: FloatArray, level: float) -> FloatArray:

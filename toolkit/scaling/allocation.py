@@ -1,0 +1,58 @@
+"""The best split of a compute budget, for one set of parameter values or for many draws."""
+
+import numpy as np
+
+from toolkit.errors import DataError
+from toolkit.numerics.compiling import FloatArray
+from toolkit.scaling.law import Law
+
+__all__ = ["FLOPS_PER_PARAM_TOKEN", "best_split", "log_or_nan", "size_exponent"]
+
+FLOPS_PER_PARAM_TOKEN = 6.0  # forward and backward pass of a dense model: C = 6 N D
+
+
+def best_split(
+    law: Law, values: FloatArray, centre: FloatArray, budgets: FloatArray
+) -> dict[str, FloatArray]:
+    """Size, tokens, their ratio and the loss at the optimum of each budget.
+
+    Parameters
+    ----------
+    law : Law
+        With a rule for allocation.
+    values : array, shape (draws, p)
+        Parameter values.
+    centre : array, shape (d,)
+        Mean log columns of the fitted runs.
+    budgets : array, shape (m,)
+        Training compute in FLOPs.
+
+    Returns
+    -------
+    dict of arrays, shape (draws, m)
+    """
+    if law.allocate is None:
+        raise DataError(f"The {law.title} does not say how to split a budget.")
+    size, data = law.allocate(values[:, None, :], budgets / FLOPS_PER_PARAM_TOKEN)
+    with np.errstate(all="ignore"):
+        ratio = data / size
+    x = log_or_nan(np.stack([size, data], axis=-1)) - centre
+    theta = law.to_working(values, centre)
+    log_loss = [law.evaluate_working(t, at)[0] for t, at in zip(theta, x, strict=True)]
+    return {"params": size, "tokens": data, "tokens_per_param": ratio, "loss": np.exp(log_loss)}
+
+
+def size_exponent(law: Law, values: FloatArray) -> FloatArray:
+    """Power of compute in the best size: the slope between two budgets a decade apart."""
+    if law.allocate is None:
+        raise DataError(f"The {law.title} does not say how to split a budget.")
+    low, high = (law.allocate(values, np.array(budget))[0] for budget in (1e20, 1e21))
+    slope: FloatArray = (log_or_nan(high) - log_or_nan(low)) / np.log(10.0)
+    return slope
+
+
+def log_or_nan(positive: FloatArray) -> FloatArray:
+    """Logarithm; a draw that overflowed or vanished becomes NaN, which intervals leave out."""
+    with np.errstate(all="ignore"):
+        logs = np.log(positive)
+    return np.where(np.isfinite(logs), logs, np.nan)
