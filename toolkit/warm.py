@@ -26,4 +26,3 @@ def warm_up() -> float:
         minimise.ready(law.model)
     absolute.ready()
     return time.perf_counter() - began
-
