@@ -11,7 +11,14 @@ import pandas as pd
 
 from toolkit.errors import DataError
 
-__all__ = ["Interval", "IntervalMethod", "Summary", "bootstrap_interval", "significant"]
+__all__ = [
+    "Interval",
+    "IntervalMethod",
+    "Summary",
+    "bootstrap_interval",
+    "check_level",
+    "significant",
+]
 
 IntervalMethod = Literal["percentile", "basic"]
 
@@ -98,8 +105,7 @@ def bootstrap_interval(
     >>> round(interval.lower, 6), round(interval.upper, 6)
     (1.0, 9.0)
     """
-    if not 0 < level < 1:
-        raise DataError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
+    check_level(level)
     if draws.ndim != 1:
         raise DataError(f"The draws are of one quantity, shape (resamples,); got {draws.shape}.")
     finite = draws[np.isfinite(draws)]
@@ -120,6 +126,17 @@ def bootstrap_interval(
         unit,
         int(finite.size),
     )
+
+
+def check_level(level: object) -> None:
+    """Raise `DataError` unless a nominal coverage is a number between 0 and 1.
+
+    Examples
+    --------
+    >>> check_level(0.95)
+    """
+    if not (isinstance(level, (int, float, np.floating)) and 0 < level < 1):
+        raise DataError(f"level must lie between 0 and 1, for example 0.95; got {level!r}.")
 
 
 def significant(value: float, digits: int = 4) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolkit import tables
+from toolkit import datasets, tables
 from toolkit.errors import DataError
 from toolkit.scaling import fit
 
@@ -215,3 +215,19 @@ def test_order_names_and_units_change_nothing(study, order, params_power, tokens
     values["A"] *= unit["params"] ** values["alpha"]
     values["B"] *= unit["tokens"] ** values["beta"]
     np.testing.assert_allclose(found.params, values, rtol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 2.5, True, "2"])
+def test_threads_are_a_whole_number_from_one(threads):
+    with pytest.raises(DataError, match="threads must be a whole number, 1 or more"):
+        fit("chinchilla", datasets.load("simulated_runs"), threads=threads)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95, "0.95", None])
+def test_a_level_is_a_share(level):
+    found = fit("chinchilla", datasets.load("simulated_runs"), bootstrap=20, rng=0)
+    for ask in (found.conf_int, found.params_exponent):
+        with pytest.raises(DataError, match="level must lie between 0 and 1"):
+            ask(level=level)
+    with pytest.raises(DataError, match="level must lie between 0 and 1"):
+        found.predict(1e9, 1e10, level=level)

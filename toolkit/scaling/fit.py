@@ -99,6 +99,8 @@ def fit(
     >>> bool(fit.certified)
     True
     """
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise DataError(f"threads must be a whole number, 1 or more; got {threads!r}.")
     law = laws.get(law)
     table = _check_runs(law, runs, weights, cluster)
     problem = Problem.build(law, table, weights, loss, _threshold(loss, delta))
