@@ -145,27 +145,9 @@ def _check_runs(law: Law, runs: Any, weights: str | None, cluster: str | None) -
     table = tables.check(runs, list(dict.fromkeys([*needed, *extra])))
     if weights is not None:
         table[weights] = tables.check_positive(table[weights], weights)
-    for column in law.columns:
-        if table[column].nunique() == 1:
-            raise DataError(
-                f"Column {column!r} has the same value ({table[column][0]:g}) in every row, so its "
-                f"terms cannot be told from the others. Add runs that vary it, or fit a law "
-                f"without it."
-            )
-        if table[column].max() < SMALLEST_STUDY.get(column, 0.0):
-            raise DataError(
-                f"Column {column!r}: the largest value is {table[column].max():g}. Counts are "
-                f"absolute; if these are millions or billions, use "
-                f"tables.to_counts(table, {column}='millions')."
-            )
-    points = len(table[list(law.columns)].drop_duplicates())
-    if points <= len(law.parameters):
-        raise DataError(
-            f"The {law.title} has {len(law.parameters)} parameters; {points} different points "
-            f"({', '.join(law.columns)}) cannot determine them. At least "
-            f"{len(law.parameters) + 1} are needed."
-        )
-    if cluster is None:
+    points = table[list(law.columns)].to_numpy()
+    _check_spread(law, points)
+    if cluster is None and _different(table[needed].to_numpy()) < len(table):
         tables.check_keys(
             table,
             needed,
@@ -173,6 +155,34 @@ def _check_runs(law: Law, runs: Any, weights: str | None, cluster: str | None) -
             "not independent), or keep one row of each with a column of weights.",
         )
     return table
+
+
+def _check_spread(law: Law, points: FloatArray) -> None:
+    """Refuse columns that never change or are in another unit, and too few points."""
+    for column, values in zip(law.columns, points.T, strict=True):
+        if np.ptp(values) == 0:
+            raise DataError(
+                f"Column {column!r} has the same value ({values[0]:g}) in every row, so its "
+                f"terms cannot be told from the others. Add runs that vary it, or fit a law "
+                f"without it."
+            )
+        if values.max() < SMALLEST_STUDY.get(column, 0.0):
+            raise DataError(
+                f"Column {column!r}: the largest value is {values.max():g}. Counts are "
+                f"absolute; if these are millions or billions, use "
+                f"tables.to_counts(table, {column}='millions')."
+            )
+    different = _different(points)
+    if different <= len(law.parameters):
+        raise DataError(
+            f"The {law.title} has {len(law.parameters)} parameters; {different} different points "
+            f"({', '.join(law.columns)}) cannot determine them. At least "
+            f"{len(law.parameters) + 1} are needed."
+        )
+
+
+def _different(rows: FloatArray) -> int:
+    return len({row.tobytes() for row in np.ascontiguousarray(rows)})
 
 
 def _search(problem: Problem, starts: npt.ArrayLike | None, threads: int) -> Minima:
