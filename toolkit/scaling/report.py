@@ -32,14 +32,14 @@ def summarise(fit: "ScalingFit") -> Summary:
     ]
     if fit.bootstrap is not None:
         draws = fit.bootstrap
-        facts.append(
+        facts += [
             (
                 "bootstrap",
                 f"{len(draws)} resamples of {draws.units} units ({draws.unit}), "
-                f"{draws.distinct} distinct, {draws.failed} without certificate; "
-                "95 % percentile bounds",
-            )
-        )
+                f"{draws.distinct} distinct, {draws.failed} not certified",
+            ),
+            ("bounds", "95 %, percentile"),
+        ]
     notes = [
         f"{name}: not identified by these data"
         for name in known.identified.index[~known.identified]
