@@ -15,7 +15,7 @@ from numba import boolean, float64, int64, types, void
 
 from toolkit.numerics.compiling import FloatArray, IntArray, compile_once, kernel
 from toolkit.numerics.minimise import MODEL_SIGNATURE, Minima, for_kernel, minimise
-from toolkit.numerics.newton import with_weight
+from toolkit.numerics.newton import inner_product, with_weight
 
 __all__ = ["minimise_absolute", "ready"]
 
@@ -81,15 +81,6 @@ def _fields(minima: Minima) -> tuple[npt.NDArray[Any], ...]:
 
 
 @kernel
-def _dot(a: FloatArray, b: FloatArray) -> float:
-    """Inner product of two short vectors, without the BLAS that ``np.dot`` links in."""
-    total = 0.0
-    for k in range(a.size):
-        total += a[k] * b[k]
-    return total
-
-
-@kernel
 def _invert(matrix: FloatArray, inverse: FloatArray) -> bool:
     """Gauss-Jordan with row pivots; False where the matrix is singular."""
     size = len(matrix)
@@ -135,11 +126,11 @@ def _first_basis(residual: FloatArray, rows: FloatArray, basis: IntArray) -> boo
         seen[i] = True
         rest[:] = rows[i]
         for k in range(filled):
-            part = _dot(rest, frame[k])
+            part = inner_product(rest, frame[k])
             for c in range(size):
                 rest[c] -= part * frame[k, c]
-        length = np.sqrt(_dot(rest, rest))
-        if length > DEPENDENT * np.sqrt(_dot(rows[i], rows[i])) + 1e-300:
+        length = np.sqrt(inner_product(rest, rest))
+        if length > DEPENDENT * np.sqrt(inner_product(rows[i], rows[i])) + 1e-300:
             for c in range(size):
                 frame[filled, c] = rest[c] / length
             basis[filled] = i
@@ -173,7 +164,7 @@ def _corner(
         for c in range(size):
             step[c] -= inverse[c, k] * residual[basis[k]]
     for i in range(n):
-        moved[i] = residual[i] + _dot(rows[i], step)
+        moved[i] = residual[i] + inner_product(rows[i], step)
     for k in range(size):
         moved[basis[k]] = 0.0
     for i in range(n):

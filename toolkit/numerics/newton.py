@@ -68,7 +68,7 @@ def _objective(value: FloatArray, y: FloatArray, w: FloatArray, delta: float, ba
 
 
 @summing_kernel
-def _product(u: FloatArray, v: FloatArray) -> float:
+def inner_product(u: FloatArray, v: FloatArray) -> float:
     """Sum of ``u * v``."""
     total = 0.0
     for i in range(u.size):
@@ -111,7 +111,7 @@ def _derivatives(
         score[i] = slope * w[i] * (r if within else (band if r > 0.0 else -band))
         inside[i] = slope * w[i] if within else 0.0
     for a in range(gradient.size):
-        gradient[a] = _product(score, jacobian[a])
+        gradient[a] = inner_product(score, jacobian[a])
         scale[a] = slope * _weighted_product(w, jacobian[a], jacobian[a])
         for b in range(a + 1):
             hessian[a, b] = _weighted_product(inside, jacobian[a], jacobian[b])
@@ -139,7 +139,7 @@ def _add_second_order(
             shifted[a] += sign * step
             model(shifted, x, value, jacobian)  # type: ignore[operator]
             for b in range(size):
-                second[a, b] += sign * _product(score, jacobian[b]) / (2.0 * step)
+                second[a, b] += sign * inner_product(score, jacobian[b]) / (2.0 * step)
     for a in range(size):
         for b in range(size):
             hessian[a, b] += 0.5 * (second[a, b] + second[b, a])
