@@ -57,14 +57,6 @@ def test_skips_fail_with_the_option_and_are_listed(run, pytester):
     assert "3 skipped, and --refuse-skips allows none" in shown
 
 
-def test_a_missing_extra_may_be_skipped(run, pytester):
-    pytester.makepyfile(
-        "import pytest; pytest.importorskip('no_such', reason='needs the extra `suite`: absent')"
-    )
-    pytester.makepyfile(test_clean=CLEAN)
-    assert run("--refuse-skips").ret == 0
-
-
 def test_expected_failures_are_no_skips(run, pytester):
     pytester.makepyfile(CLEAN)
     assert run("--refuse-skips").ret == 0

@@ -8,13 +8,12 @@ import pandas as pd
 
 from toolkit.numerics.compiling import FloatArray, IntArray
 from toolkit.scaling.allocation import size_exponent
+from toolkit.scaling.resampling import block_height
 
 if TYPE_CHECKING:
     from toolkit.scaling.result import ScalingFit
 
 __all__ = ["leave_one_out"]
-
-BLOCK_VALUES = 4_000_000  # weights held at a time
 
 
 def leave_one_out(fit: "ScalingFit") -> pd.DataFrame:
@@ -43,7 +42,7 @@ def leave_one_out(fit: "ScalingFit") -> pd.DataFrame:
 
 def _without_each(unit_of: IntArray, units: int, weights: FloatArray) -> Iterator[FloatArray]:
     """Yield row weights with one unit at zero, some units at a time."""
-    height = max(1, BLOCK_VALUES // weights.size)
+    height = block_height(weights.size)
     for first in range(0, units, height):
         left_out = np.arange(first, min(first + height, units))
         yield np.where(unit_of == left_out[:, None], 0.0, weights)

@@ -12,7 +12,7 @@ import pandas as pd
 from toolkit.errors import DataError, SmallSampleWarning
 from toolkit.numerics.compiling import FloatArray, IntArray
 
-__all__ = ["Bootstrap", "Resampling"]
+__all__ = ["Bootstrap", "Resampling", "block_height"]
 
 FEW_UNITS = 10  # below this a bootstrap interval is mostly an opinion
 BLOCK_VALUES = 4_000_000  # numbers held at a time: a table of 100,000 rows stays in memory
@@ -100,7 +100,7 @@ class Resampling:
 
         The draws do not depend on the size of the blocks. A plan that draws can be run once.
         """
-        height = max(1, BLOCK_VALUES // max(self.units, self.row_weights.size))
+        height = block_height(max(self.units, self.row_weights.size))
         for first in range(0, self.resamples, height):
             count = min(height, self.resamples - first)
             if isinstance(self.drawn, np.random.Generator):
@@ -114,6 +114,11 @@ class Resampling:
     def weights(self, counts: IntArray) -> FloatArray:
         """Turn counts of units into weights of rows, shape (some resamples, n)."""
         return counts[:, self.unit_of] * self.row_weights
+
+
+def block_height(width: int) -> int:
+    """Rows of a table that is so wide to work on at a time."""
+    return max(1, BLOCK_VALUES // width)
 
 
 def _check_positions(given: object, units: int) -> IntArray:
