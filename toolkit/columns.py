@@ -21,8 +21,8 @@ class Column:
         What a value says.
     unit : str
         Unit of a value; empty for labels.
-    kind : {"count", "loss", "score", "label"}
-        Which rules `check` applies.
+    kind : {"count", "loss", "score", "number", "fraction", "label"}
+        Which rules `check` applies. Laws of scaling see the logarithm of counts and numbers.
     lowest, highest : float
         Plausible range of a value, both ends allowed. A value outside it is an error: it is far
         more often a wrong unit than a real observation.
@@ -31,7 +31,7 @@ class Column:
     name: str
     meaning: str
     unit: str
-    kind: Literal["count", "loss", "score", "label"]
+    kind: Literal["count", "loss", "score", "number", "fraction", "label"]
     lowest: float = -np.inf
     highest: float = np.inf
 
@@ -44,6 +44,14 @@ def _vocabulary() -> dict[str, Column]:
         Column("tokens", "tokens seen in training", "count", "count", 1e4, 1e17),
         Column("tokens_unique", "distinct tokens", "count", "count", 1e3, 1e17),
         Column("flops", "training compute", "FLOPs", "count", 1e7, 1e32),
+        Column("steps", "optimiser steps", "count", "count", 1.0, 1e9),
+        Column("experts", "experts per layer, 1 for a dense model", "count", "count", 1.0, 1e6),
+        Column("granularity", "feed-forward width over expert width", "ratio", "number", 1e-2, 1e4),
+        Column("sparsity", "share of parameters left out per token", "fraction", "fraction"),
+        Column("bits_weights", "precision of weights in training", "bits", "number", 0.5, 64),
+        Column("bits_activations", "precision of activations", "bits", "number", 0.5, 64),
+        Column("bits_cache", "precision of the key-value cache", "bits", "number", 0.5, 64),
+        Column("bits_after", "precision after training", "bits", "number", 0.5, 64),
         Column("loss", "validation cross-entropy", "nats per token", "loss", 1e-4, 30.0),
         Column("score", "benchmark score, higher is better", "fraction", "score", 0.0, 1.0),
     ]

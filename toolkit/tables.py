@@ -345,7 +345,23 @@ def _check_score(numbers: npt.NDArray[np.float64], values: pd.Series, column: Co
     _check_magnitude(numbers, values, column, "scores are fractions from 0 to 1")
 
 
-_CHECKS = {"count": _check_count, "loss": _check_loss, "score": _check_score}
+def _check_number(numbers: npt.NDArray[np.float64], values: pd.Series, column: Column) -> None:
+    _check_magnitude(numbers, values, column, "correct the unit or drop the rows")
+
+
+def _check_fraction(numbers: npt.NDArray[np.float64], values: pd.Series, column: Column) -> None:
+    outside = (numbers < 0) | (numbers >= 1)
+    mend = "a share lies from 0 to just below 1: divide percent by 100"
+    _refuse(values, outside, column.name, "outside 0 to 1", mend)
+
+
+_CHECKS = {
+    "count": _check_count,
+    "loss": _check_loss,
+    "score": _check_score,
+    "number": _check_number,
+    "fraction": _check_fraction,
+}
 
 
 def _check_magnitude(

@@ -146,7 +146,7 @@ def test_predictions_broadcast_and_need_no_bootstrap(runs):
         (np.nan, 1e10, "params"),
         (1e9, np.inf, "tokens"),
         ("7B", 1e10, "params"),
-        ([1e9, 2e9], [1e10, 2e10, 3e10], "params and tokens"),
+        ([1e9, 2e9], [1e10, 2e10, 3e10], "params, tokens need one shape"),
         (7, 1e10, "params"),
         ([], [], "no rows"),
     ],

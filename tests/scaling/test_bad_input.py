@@ -57,7 +57,7 @@ def test_a_bad_cell_is_named_with_its_column_and_row(runs, column, value, proble
         (lambda r: r.rename(columns={"params": "N", "tokens": "D"}), "params='N', tokens='D'"),
         (lambda r: r.iloc[:0], "no rows"),
         (lambda r: r.iloc[:1], "same value|different points"),
-        (lambda r: r.iloc[::12], "5 parameters; 5 different points"),
+        (lambda r: r.iloc[::12], "5 parameters to fit; 5 different points"),
         (lambda r: pd.concat([r.iloc[:3]] * 20), "different points"),
         (lambda r: r.assign(tokens=2e10), "Column 'tokens' has the same value"),
         (lambda r: r.assign(params=1e9), "Column 'params' has the same value"),

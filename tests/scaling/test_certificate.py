@@ -15,7 +15,7 @@ def resample_weights(n, resamples, seed):
 
 def as_far_as_it_goes(problem, weights, theta):
     """Search on from theta in the exact loss until rounding stops it."""
-    lower, upper = problem.law.working_bounds(problem.y)
+    lower, upper = problem.lower, problem.upper
     return minimise(
         problem.law.model,
         *(problem.x.T, problem.y, weights, theta),

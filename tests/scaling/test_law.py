@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tests.reference import plain
-from toolkit.errors import DataError
+from toolkit.errors import DataError, ExtrapolationWarning
 from toolkit.scaling import CHINCHILLA, laws
 
 TABLE = {
@@ -26,11 +26,11 @@ def test_prediction_is_the_equation(preset):
         + values["A"] / TABLE["params"] ** values["alpha"]
         + values["B"] / TABLE["tokens"] ** values["beta"]
     )
-    np.testing.assert_allclose(CHINCHILLA.predict(preset, TABLE), expected, rtol=1e-13)
+    np.testing.assert_allclose(CHINCHILLA.predict(values, TABLE), expected, rtol=1e-13)
     theta = [np.log(values["A"]), np.log(values["B"]), np.log(values["E"])]
     theta += [values["alpha"], values["beta"]]
     summed = np.exp(plain.residuals(theta, *logs(), 0.0))
-    np.testing.assert_allclose(CHINCHILLA.predict(preset, TABLE), summed, rtol=1e-13)
+    np.testing.assert_allclose(CHINCHILLA.predict(values, TABLE), summed, rtol=1e-13)
 
 
 def test_gradient_is_the_derivative():
@@ -108,7 +108,17 @@ def test_working_coordinates_turn_back_and_mean_the_same_law():
 def test_integer_columns_do_not_overflow():
     table = {"params": np.array([816_341_493]), "tokens": np.array([1_897_148_783])}
     as_float = {name: column.astype(float) for name, column in table.items()}
-    assert CHINCHILLA.predict("hoffmann2022", table) == CHINCHILLA.predict("hoffmann2022", as_float)
+    values = CHINCHILLA.values("hoffmann2022")
+    assert CHINCHILLA.predict(values, table) == CHINCHILLA.predict(values, as_float)
+
+
+def test_a_preset_warns_outside_the_range_of_its_runs():
+    inside = {"params": [70e6, 16e9], "tokens": [5e9, 500e9]}
+    CHINCHILLA.predict("hoffmann2022", inside)
+    with pytest.warns(ExtrapolationWarning, match=r"params from 7e\+07 to 1\.6e\+10"):
+        CHINCHILLA.predict("hoffmann2022", {"params": [17e9], "tokens": [5e10]})
+    with pytest.warns(ExtrapolationWarning, match="tokens from"):
+        CHINCHILLA.predict("hoffmann2022", {"params": [1e9], "tokens": [4e9]})
 
 
 def test_a_table_without_its_columns_is_refused():

@@ -154,11 +154,12 @@ def _hold_at_bounds(
     hessian: FloatArray,
     scale: FloatArray,
 ) -> None:
-    """Take out the parameters that sit on a bound and are pushed against it."""
+    """Take out the parameters that are pinned, or sit on a bound and are pushed against it."""
     for a in range(theta.size):
+        pinned = lower[a] == upper[a]
         held_low = theta[a] <= lower[a] and gradient[a] > 0.0
         held_high = theta[a] >= upper[a] and gradient[a] < 0.0
-        if held_low or held_high:
+        if pinned or held_low or held_high:
             gradient[a] = 0.0
             hessian[a, :] = 0.0
             hessian[:, a] = 0.0

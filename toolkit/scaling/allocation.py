@@ -11,9 +11,7 @@ __all__ = ["FLOPS_PER_PARAM_TOKEN", "best_split", "log_or_nan", "size_exponent"]
 FLOPS_PER_PARAM_TOKEN = 6.0  # forward and backward pass of a dense model: C = 6 N D
 
 
-def best_split(
-    law: Law, values: FloatArray, centre: FloatArray, budgets: FloatArray
-) -> dict[str, FloatArray]:
+def best_split(law: Law, values: FloatArray, budgets: FloatArray) -> dict[str, FloatArray]:
     """Size, tokens, their ratio and the loss at the optimum of each budget.
 
     Parameters
@@ -22,8 +20,6 @@ def best_split(
         With a rule for allocation.
     values : array, shape (draws, p)
         Parameter values.
-    centre : array, shape (d,)
-        Mean log columns of the fitted runs.
     budgets : array, shape (m,)
         Training compute in FLOPs.
 
@@ -36,8 +32,8 @@ def best_split(
     size, data = law.allocate(values[:, None, :], budgets / FLOPS_PER_PARAM_TOKEN)
     with np.errstate(all="ignore"):
         ratio = data / size
-    x = log_or_nan(np.stack([size, data], axis=-1)) - centre
-    theta = law.to_working(values, centre)
+    x = log_or_nan(np.stack([size, data], axis=-1))
+    theta = law.to_working(values, np.zeros(2))
     log_loss = [law.evaluate_working(t, at)[0] for t, at in zip(theta, x, strict=True)]
     return {"params": size, "tokens": data, "tokens_per_param": ratio, "loss": np.exp(log_loss)}
 

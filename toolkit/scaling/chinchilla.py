@@ -4,11 +4,11 @@ import itertools
 import math
 
 import numpy as np
-from scipy.stats import qmc
 
 from toolkit.numerics.compiling import FloatArray, kernel
 from toolkit.numerics.fast import exp, log
 from toolkit.scaling.law import Law, Parameter, Preset
+from toolkit.scaling.starts import spread
 
 __all__ = ["CHINCHILLA", "hoffmann_starts"]
 
@@ -44,10 +44,8 @@ def _working_points(guesses: FloatArray, y: FloatArray) -> FloatArray:
 def _starts(x: FloatArray, y: FloatArray) -> FloatArray:
     """Three plain guesses and 21 points of a Halton sequence, all scaled to the data."""
     plain = np.array([[0.85, 0.5, 0.35, 0.35], [0.6, 0.5, 0.2, 0.2], [0.95, 0.5, 0.6, 0.6]])
-    spread = qmc.scale(
-        qmc.Halton(4, scramble=False).random(22)[1:], [0.3, 0.1, 0.05, 0.05], [0.99, 0.9, 0.9, 0.9]
-    )
-    return _working_points(np.vstack([plain, spread]), y)
+    ranges = [(0.3, 0.99), (0.1, 0.9), (0.05, 0.9), (0.05, 0.9)]
+    return _working_points(np.vstack([plain, spread(ranges, 21)]), y)
 
 
 def _allocate(values: FloatArray, budget: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,7 +1,7 @@
 """Fit a scaling law to a table of runs."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, replace
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from toolkit.numerics.compiling import FloatArray, IntArray
 from toolkit.numerics.minimise import Minima
 from toolkit.scaling import laws
 from toolkit.scaling.law import Law
-from toolkit.scaling.problem import TOLERANCE, Problem
+from toolkit.scaling.problem import TOLERANCE, Problem, check_fixed
 from toolkit.scaling.resampling import Bootstrap, Resampling
 from toolkit.scaling.result import ScalingFit
 
@@ -34,6 +34,8 @@ def fit(
     *,
     loss: Literal["huber", "squared", "absolute"] = "huber",
     delta: float = 1e-3,
+    target: str = "loss",
+    fixed: Mapping[str, float] | None = None,
     weights: str | None = None,
     bootstrap: int | IntArray = 0,
     cluster: str | None = None,
@@ -52,12 +54,17 @@ def fit(
     law : str or Law
         Name of a law in `toolkit.scaling.laws`, or a law.
     runs : DataFrame or mapping
-        One row per run: the law's columns and ``loss`` (nats per token); counts are absolute.
+        One row per run: the law's columns and the target; counts are absolute.
     loss : {"huber", "squared", "absolute"}
         Loss rho of a log residual r: Huber with threshold `delta` (Hoffmann et al. 2022),
         ``r**2 / 2``, or ``abs(r)``.
     delta : float
         Huber threshold in log loss; 1e-3 means that residuals above 0.1 % count linearly.
+    target : str
+        Column that the law describes: ``loss`` (nats per token), or any column of positive
+        numbers.
+    fixed : mapping of parameter name to value, optional
+        Parameters that are pinned, not fitted; the result tells which.
     weights : str, optional
         Column with positive row weights. A weight of 2 equals a repeated row.
     bootstrap : int or array of int, shape (resamples, units)
@@ -102,8 +109,20 @@ def fit(
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
         raise DataError(f"threads must be a whole number, 1 or more; got {threads!r}.")
     law = laws.get(law)
-    table = _check_runs(law, runs, weights, cluster)
-    problem = Problem.build(law, table, weights, loss, _threshold(loss, delta))
+    pinned = check_fixed(law, fixed)
+    table = _check_runs(law, runs, target, weights, cluster)
+    _check_spread(law, table, len(law.parameters) - len(pinned))
+    if cluster is None:
+        _check_repeats(table, [*law.columns, target])
+    problem = Problem.build(
+        law,
+        table,
+        target=target,
+        weights=weights,
+        loss=loss,
+        delta=_threshold(loss, delta),
+        fixed=pinned,
+    )
     searches = _search(problem, starts, threads)
     best = _polish(problem, searches)
     plan = _plan(problem, table, bootstrap, cluster, rng)
@@ -139,28 +158,34 @@ def _threshold(loss: str, delta: float) -> float:
     raise DataError(f"loss must be 'huber', 'squared' or 'absolute'; got {loss!r}.")
 
 
-def _check_runs(law: Law, runs: Any, weights: str | None, cluster: str | None) -> pd.DataFrame:
-    needed = [*law.columns, "loss"]
+def _check_runs(
+    law: Law, runs: Any, target: str, weights: str | None, cluster: str | None
+) -> pd.DataFrame:
+    needed = [*law.columns, target]
     extra = [name for name in (weights, cluster) if name is not None]
     table = tables.check(runs, list(dict.fromkeys([*needed, *extra])))
-    if weights is not None:
-        table[weights] = tables.check_positive(table[weights], weights)
-    points = table[list(law.columns)].to_numpy()
-    _check_spread(law, points)
-    if cluster is None and _different(table[needed].to_numpy()) < len(table):
-        tables.check_keys(
-            table,
-            needed,
-            "Name the run of each row in a column and pass cluster='run' (repeats of one run are "
-            "not independent), or keep one row of each with a column of weights.",
-        )
+    for name in table.columns:
+        known = name in tables.COLUMNS and name not in (target, weights)
+        if not known and name not in ("loss", cluster):
+            table[name] = tables.check_positive(table[name], name)
     return table
 
 
-def _check_spread(law: Law, points: FloatArray) -> None:
+def _check_repeats(table: pd.DataFrame, columns: list[str]) -> None:
+    if _different(table, columns) < len(table):
+        tables.check_keys(
+            table,
+            columns,
+            "Name the run of each row in a column and pass cluster='run' (repeats of one run are "
+            "not independent), or keep one row of each with a column of weights.",
+        )
+
+
+def _check_spread(law: Law, table: pd.DataFrame, free: int) -> None:
     """Refuse columns that never change or are in another unit, and too few points."""
-    for column, values in zip(law.columns, points.T, strict=True):
-        if np.ptp(values) == 0:
+    for column in law.columns:
+        values = table[column]
+        if values.nunique() == 1:
             raise DataError(
                 f"Column {column!r} has the same value ({values[0]:g}) in every row, so its "
                 f"terms cannot be told from the others. Add runs that vary it, or fit a law "
@@ -172,17 +197,18 @@ def _check_spread(law: Law, points: FloatArray) -> None:
                 f"absolute; if these are millions or billions, use "
                 f"tables.to_counts(table, {column}='millions')."
             )
-    different = _different(points)
-    if different <= len(law.parameters):
+    different = _different(table, law.columns)
+    if different <= free:
         raise DataError(
-            f"The {law.title} has {len(law.parameters)} parameters; {different} different points "
-            f"({', '.join(law.columns)}) cannot determine them. At least "
-            f"{len(law.parameters) + 1} are needed."
+            f"The {law.title} has {free} parameters to fit; {different} different points "
+            f"({', '.join(law.columns)}) cannot determine them. At least {free + 1} are needed."
         )
 
 
-def _different(rows: FloatArray) -> int:
-    return len({row.tobytes() for row in np.ascontiguousarray(rows)})
+def _different(table: pd.DataFrame, columns: Sequence[str]) -> int:
+    """Number of different rows; hashing bytes is much quicker than pandas on a small table."""
+    rows = np.ascontiguousarray(table[list(columns)].to_numpy(dtype=np.float64))
+    return len({row.tobytes() for row in rows})
 
 
 def _search(problem: Problem, starts: npt.ArrayLike | None, threads: int) -> Minima:

@@ -29,9 +29,9 @@ class Identifiability:
         its standard error (the root of the variance inflation factor); its standard error
         (relative for positive parameters) if residuals are independent; how far it can go for
         1 % more objective when the others follow (a factor for positive parameters, a difference
-        for exponents); whether it sits on a bound; the verdict. Not identified are parameters on
-        a bound, with an inflation above 300, or with a 95 % interval wider than a factor of ten
-        either way (exponents: 0.5 either way).
+        for exponents); whether it sits on a bound or is pinned; the verdict. Not identified are
+        parameters on a bound, with an inflation above 300, or with a 95 % interval wider than a
+        factor of ten either way (exponents: 0.5 either way).
     """
 
     condition: float
@@ -84,6 +84,7 @@ def assess(
     objective: float,
     unit_change: FloatArray,
     on_bound: npt.NDArray[np.bool_],
+    pinned: npt.NDArray[np.bool_],
 ) -> Identifiability:
     """Judge the parameters at an optimum.
 
@@ -107,8 +108,10 @@ def assess(
         From working coordinates to the parameters themselves (their logarithms where positive).
     on_bound : array of bool, shape (p,)
         Which sit on a bound; they are left out of the conditioning.
+    pinned : array of bool, shape (p,)
+        Which are known; they are left out too.
     """
-    free = ~on_bound
+    free = ~(on_bound | pinned)
     weighted = jacobian[:, free] * np.sqrt(weights / weights.mean())[:, None]
     length = np.linalg.norm(weighted, axis=0)
     scaled = weighted / np.where(length > 0, length, 1.0)
@@ -130,8 +133,9 @@ def assess(
             "inflation": inflation,
             "standard_error": error,
             "slack": slack,
-            "on_bound": ~free,
-            "identified": identified,
+            "on_bound": on_bound,
+            "pinned": pinned,
+            "identified": identified | pinned,
         },
         index=pd.Index(names, name="parameter"),
     )

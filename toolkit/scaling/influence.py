@@ -33,7 +33,7 @@ def leave_one_out(fit: "ScalingFit") -> pd.DataFrame:
     )
     table.insert(0, "rows", np.bincount(unit_of))
     table.insert(1, "residual", fit.residuals.groupby(unit_of).mean().to_numpy())
-    order = law.parameter_names[-1]
+    order = [name for name in law.parameter_names if name not in fit.fixed][-1]
     if law.allocate is not None:
         order = "params_exponent"
         table[order] = size_exponent(law, values) - size_exponent(law, fit.values)

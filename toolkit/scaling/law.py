@@ -1,5 +1,6 @@
 """What a scaling law is: an equation, parameters with meaning, a kernel, starts and presets."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,11 +10,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from toolkit import tables
-from toolkit.errors import DataError
+from toolkit.errors import DataError, ExtrapolationWarning
 from toolkit.numerics.compiling import FloatArray, compile_once
 from toolkit.numerics.minimise import MODEL_SIGNATURE
 
 __all__ = ["Law", "Parameter", "Preset"]
+
+ROUNDING = 1e-9  # of a logarithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +30,14 @@ class Parameter:
     positive : bool
         Whether the fit works on its logarithm.
     lower, upper : float
-        Bounds of the value. A positive parameter has no bound but zero.
+        Bounds of the value. A positive parameter without a lower bound is a term of the loss,
+        which may vanish.
     scales : tuple of (column, exponent), optional
         Set for a coefficient that multiplies ``column ** -exponent``: with it, a fit can use
         any unit of the column and turn the result back.
+    unit_of : str, optional
+        Set for a positive parameter that is compared with a column, for the same reason: its
+        value is in the unit of that column.
     """
 
     name: str
@@ -40,6 +47,21 @@ class Parameter:
     lower: float = -np.inf
     upper: float = np.inf
     scales: tuple[str, str] | None = None
+    unit_of: str | None = None
+
+    def check(self, value: Any) -> Any:
+        """Return a value, or an array of them, as it is; raise `DataError` out of bounds."""
+        numbers = np.asarray(value, dtype=np.float64)
+        wrong = ~np.isfinite(numbers) | (numbers < self.lower) | (numbers > self.upper)
+        if np.any(wrong | (self.positive & (numbers <= 0))):
+            raise DataError(f"Parameter {self.name} must be finite and {self._allowed}.")
+        return value
+
+    @property
+    def _allowed(self) -> str:
+        if np.isfinite([self.lower, self.upper]).any():
+            return f"from {self.lower:g} to {self.upper:g}"
+        return "positive" if self.positive else "real"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +101,18 @@ class Law:
     reference : str
         Where it was proposed.
     columns : tuple of str
-        Columns it needs, out of `toolkit.tables.COLUMNS`.
+        Columns it needs: out of `toolkit.tables.COLUMNS`, or any column of positive numbers.
     parameters : tuple of Parameter
     model : kernel
         Log loss and its Jacobian in working coordinates (logarithms of the positive parameters)
-        as a function of the logarithms of the columns; see `toolkit.numerics.minimise`.
+        as a function of the logarithms of the columns (fractions as they are); see
+        `toolkit.numerics.minimise`.
     starts : callable
         ``starts(x, y)`` gives starting points, shape (starts, p), in working coordinates, from
-        centred log columns x (n, d) and log losses y (n,).
+        columns x (n, d), centred where `centred` says so, and log losses y (n,).
+    absolute : tuple of str
+        Columns that the equation needs in their own unit. The others can be centred: a change
+        of their unit is a change of the parameters that scale with them.
     presets : mapping of name to Preset
     allocate : callable, optional
         ``allocate(values (..., p), budget)`` gives the columns that minimise the loss where
@@ -102,6 +128,7 @@ class Law:
     parameters: tuple[Parameter, ...]
     model: Any = field(repr=False)
     starts: Callable[[FloatArray, FloatArray], FloatArray] = field(repr=False)
+    absolute: tuple[str, ...] = ()
     presets: Mapping[str, Preset] = field(default_factory=dict, repr=False)
     allocate: Callable[[FloatArray, FloatArray], tuple[FloatArray, ...]] | None = field(
         default=None, repr=False
@@ -153,17 +180,7 @@ class Law:
         if values.shape[-1:] != (len(names),):
             raise DataError(f"{len(names)} values are needed ({', '.join(names)}).")
         for k, parameter in enumerate(self.parameters):
-            wrong = ~np.isfinite(values[..., k])
-            if parameter.positive:
-                wrong |= values[..., k] <= 0
-            wrong |= (values[..., k] < parameter.lower) | (values[..., k] > parameter.upper)
-            if np.any(wrong):
-                allowed = (
-                    "positive"
-                    if parameter.positive
-                    else f"from {parameter.lower:g} to {parameter.upper:g}"
-                )
-                raise DataError(f"Parameter {parameter.name} must be finite and {allowed}.")
+            parameter.check(values[..., k])
         return values
 
     def predict(
@@ -184,14 +201,22 @@ class Law:
         -------
         array, shape (n,)
 
+        Warns
+        -----
+        ExtrapolationWarning
+            If `params` names a preset and a row lies outside the range of its runs.
+
         Examples
         --------
         >>> from toolkit.scaling import laws
-        >>> point = {"params": [70e9], "tokens": [1.4e12]}
+        >>> point = {"params": [7e9], "tokens": [1.4e11]}
         >>> round(float(laws.CHINCHILLA.predict("hoffmann2022", point)[0]), 4)
-        1.9366
+        2.1797
         """
-        return np.exp(self._evaluate(self.values(params), self.log_columns(table))[0])
+        values, x = self.values(params), self.inputs(table)
+        if isinstance(params, str):
+            self._warn_outside(params, x)
+        return np.exp(self._evaluate(values, x)[0])
 
     def gradient(
         self,
@@ -200,17 +225,30 @@ class Law:
     ) -> FloatArray:
         """Return the derivative of the loss by each parameter, shape (n, p)."""
         values = self.values(params)
-        log_loss, jacobian = self._evaluate(values, self.log_columns(table))
+        log_loss, jacobian = self._evaluate(values, self.inputs(table))
         inner = np.where([p.positive for p in self.parameters], 1 / values, 1.0)
         return np.exp(log_loss)[:, None] * jacobian * inner
 
-    def log_columns(self, table: pd.DataFrame | Mapping[str, npt.ArrayLike]) -> FloatArray:
-        """Logarithms of the law's columns of a table, checked, shape (n, d)."""
+    def inputs(self, table: pd.DataFrame | Mapping[str, npt.ArrayLike]) -> FloatArray:
+        """Columns of a table as the kernel takes them, checked, shape (n, d).
+
+        Logarithms; fractions, which may be zero, stay as they are.
+        """
         if isinstance(table, Mapping):
             table = {name: np.atleast_1d(np.asarray(v)) for name, v in table.items()}
         checked = tables.check(table, self.columns)
-        logs: FloatArray = np.log(checked[list(self.columns)].to_numpy(dtype=np.float64))
-        return logs
+        columns = [
+            _as_input(checked[name] if name in tables.COLUMNS else _number(checked, name))
+            for name in self.columns
+        ]
+        return np.column_stack(columns)
+
+    @property
+    def centred(self) -> npt.NDArray[np.bool_]:
+        """Which columns a fit may centre, shape (d,)."""
+        scaled = {p.scales[0] for p in self.parameters if p.scales is not None}
+        scaled |= {p.unit_of for p in self.parameters if p.unit_of is not None}
+        return np.array([name in scaled - set(self.absolute) for name in self.columns])
 
     def evaluate_working(self, theta: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Log loss (n,) and Jacobian (n, p) in working coordinates at log columns x."""
@@ -221,6 +259,18 @@ class Law:
 
     def _evaluate(self, values: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.evaluate_working(self.to_working(values, np.zeros(x.shape[1])), x)
+
+    def _warn_outside(self, preset: str, x: FloatArray) -> None:
+        for name, (lowest, highest) in self.presets[preset].fit_range.items():
+            column = x[:, self.columns.index(name)]
+            low, high = _as_input(pd.Series([lowest, highest], name=name))
+            if np.any((column < low - ROUNDING) | (column > high + ROUNDING)):
+                warnings.warn(
+                    f"The runs behind {preset!r} have {name} from {lowest:g} to {highest:g}; "
+                    "outside, the law is extrapolated.",
+                    ExtrapolationWarning,
+                    stacklevel=3,
+                )
 
     def to_working(self, values: FloatArray, centre: FloatArray) -> FloatArray:
         """Turn values, shape (..., p), into working coordinates for columns centred so.
@@ -243,7 +293,10 @@ class Law:
         return values
 
     def unit_change(self, centre: FloatArray) -> FloatArray:
-        """Return the matrix, shape (p, p), from working coordinates to those of ``centre = 0``."""
+        """Return the matrix, shape (p, p), from working coordinates to those of ``centre = 0``.
+
+        Parameters in the unit of a column move by a constant besides.
+        """
         change = np.eye(len(self.parameters))
         for k, parameter in enumerate(self.parameters):
             if parameter.scales is not None:
@@ -252,19 +305,38 @@ class Law:
         return change
 
     def _shift(self, parameter: Parameter, array: FloatArray, centre: FloatArray) -> FloatArray:
-        if parameter.scales is None:
-            return np.zeros(array.shape[:-1])
-        column, exponent = parameter.scales
-        k = self.parameter_names.index(exponent)
-        shift: FloatArray = array[..., k] * centre[self.columns.index(column)]
+        shift: FloatArray = np.zeros(array.shape[:-1])
+        if parameter.scales is not None:
+            column, exponent = parameter.scales
+            k = self.parameter_names.index(exponent)
+            shift = array[..., k] * centre[self.columns.index(column)]
+        if parameter.unit_of is not None:
+            shift = shift + centre[self.columns.index(parameter.unit_of)]
         return shift
 
-    def working_bounds(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bounds in working coordinates for log losses y.
+    def working_bounds(self, y: FloatArray, centre: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Bounds in working coordinates for log losses y, each of shape (p,).
 
-        A positive term may vanish, but not further than a millionth of the smallest loss: below
-        that it is zero for every purpose, and the fit reports it as sitting on its bound.
+        A term may vanish, but not further than a millionth of the smallest loss: below that it
+        is zero for every purpose, and the fit reports it as sitting on its bound.
         """
+        lower, upper = np.array([(p.lower, p.upper) for p in self.parameters]).T
         vanishing = np.min(y) + np.log(1e-6)
-        lower = [vanishing if p.positive else p.lower for p in self.parameters]
-        return np.array(lower), np.array([p.upper for p in self.parameters])
+        for k, parameter in enumerate(self.parameters):
+            if parameter.positive:
+                shift = 0.0
+                if parameter.unit_of is not None:
+                    shift = centre[self.columns.index(parameter.unit_of)]
+                lower[k] = np.log(lower[k]) - shift if lower[k] > 0 else vanishing
+                upper[k] = np.log(upper[k]) - shift
+        return lower, upper
+
+
+def _number(table: pd.DataFrame, name: str) -> pd.Series:
+    return tables.check_positive(table[name], name)
+
+
+def _as_input(values: pd.Series) -> FloatArray:
+    numbers: FloatArray = values.to_numpy(dtype=np.float64)
+    column = tables.COLUMNS.get(str(values.name))
+    return numbers if column is not None and column.kind == "fraction" else np.log(numbers)

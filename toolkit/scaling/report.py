@@ -24,7 +24,7 @@ def summarise(fit: "ScalingFit") -> Summary:
     certified = "certified" if fit.certified else "NOT certified"
     facts = [
         ("law", fit.law.formula),
-        ("loss", f"{loss}, on log loss, summed"),
+        ("loss", f"{loss}, on log {fit.problem.target}, summed"),
         ("objective", f"{fit.objective:.10g} ({certified})"),
         ("starts that agree", f"{fit.starts['agrees'].sum()} of {len(fit.starts)}"),
         ("residuals", f"{fit.residuals.abs().median():.2%} of the loss (median)"),
@@ -40,7 +40,8 @@ def summarise(fit: "ScalingFit") -> Summary:
             ),
             ("bounds", "95 %, percentile"),
         ]
-    notes = [
+    notes = [f"{name}: pinned, not fitted" for name in fit.fixed]
+    notes += [
         f"{name}: not identified by these data"
         for name in known.identified.index[~known.identified]
     ]

@@ -1,7 +1,9 @@
 """What a fit found, how sure it is, and what follows from it."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -79,6 +81,11 @@ class ScalingFit:
         return pd.Series(self.values, index=self.law.parameter_names, name="estimate")
 
     @property
+    def fixed(self) -> dict[str, float]:
+        """Values of the pinned parameters by name."""
+        return {str(name): value for name, value in self.params[self.problem.pinned].items()}
+
+    @property
     def agreement(self) -> float:
         """Share of starts that end, certified, at the best optimum."""
         return float(self.starts["agrees"].mean())
@@ -96,7 +103,7 @@ class ScalingFit:
 
     @property
     def residuals(self) -> pd.Series:
-        """Log of observed over predicted loss, one per run; 0.01 is 1 % above the curve."""
+        """Log of observed over predicted target, one per run; 0.01 is 1 % above the curve."""
         return pd.Series(-self.problem.residuals(self.theta), name="residual")
 
     def conf_int(self, level: float = 0.95, method: IntervalMethod = "percentile") -> pd.DataFrame:
@@ -117,7 +124,8 @@ class ScalingFit:
         -------
         DataFrame
             Rows: parameters (and ``params_exponent``, the power of compute with which the best
-            size grows); columns: estimate, lower, upper. NaN where not identified.
+            size grows); columns: estimate, lower, upper. NaN where not identified, and for the
+            bounds of pinned parameters.
         """
         identified = self.identifiability().identified
         rows = {
@@ -131,6 +139,7 @@ class ScalingFit:
             index=["estimate", "lower", "upper"],
         ).T
         table.loc[identified.index[~identified]] = np.nan
+        table.loc[list(self.fixed), ["lower", "upper"]] = np.nan
         if not self._exponents_identified(identified):
             table.loc["params_exponent":] = np.nan
         return table
@@ -149,48 +158,46 @@ class ScalingFit:
             method,
         )
 
-    def predict(
-        self, params: npt.ArrayLike, tokens: npt.ArrayLike, *, level: float = 0.95
-    ) -> pd.DataFrame:
-        """Loss at given sizes and token counts.
+    def predict(self, *points: Any, level: float = 0.95, **columns: npt.ArrayLike) -> pd.DataFrame:
+        """Loss (or other target) at given points.
 
         Parameters
         ----------
-        params, tokens : array_like
-            Absolute counts, of one shape or broadcast to one, m points.
+        *points : DataFrame, or array_like for each column of the law in its order
+            Where to predict, m points: ``predict(table)`` or ``predict(7e9, 2e12)``; absolute
+            counts, of one shape or broadcast to one.
         level : float
             Nominal coverage of the bounds, in (0, 1).
+        **columns : array_like
+            The same by name: ``predict(params=7e9, tokens=2e12)``.
 
         Returns
         -------
         DataFrame
-            m rows: params, tokens, loss and, after a bootstrap, ``lower`` and ``upper`` of the
-            curve and ``run_lower`` and ``run_upper`` for a single new run, which also carry the
-            residuals of the fitted runs.
+            m rows: the law's columns, the target and, after a bootstrap, ``lower`` and ``upper``
+            of the curve and ``run_lower`` and ``run_upper`` for a single new run, which also
+            carry the residuals of the fitted runs.
 
         Warns
         -----
         ExtrapolationWarning
-            If a point needs more than 10 times the compute of the largest run.
+            If a point needs more than 10 times the compute of the largest run, or, for laws
+            without size and data, goes as far beyond the largest value of a column.
         """
-        try:
-            size, data = np.broadcast_arrays(*map(np.atleast_1d, (params, tokens)))
-        except ValueError as error:
-            raise DataError(f"params and tokens need one shape: {error}.") from error
-        given = {"params": size.ravel(), "tokens": data.ravel()}
-        points = tables.check(given, ["params", "tokens"])
-        self._warn_far(FLOPS_PER_PARAM_TOKEN * points["params"] * points["tokens"])
-        x = self.law.log_columns(points) - self.problem.centre
-        log_loss = self.law.evaluate_working(self.theta, x)[0]
-        points["loss"] = np.exp(log_loss)
+        table = _as_points(self.law, points, columns)
+        x = self.problem.inputs(table)
+        table = tables.check(table, self.law.columns)
+        self._warn_far(table)
+        target = self.problem.target
+        table[target] = np.exp(self.law.evaluate_working(self.theta, x)[0])
         if self.bootstrap is None:
-            return points
+            return table
         draws = np.array([self.law.evaluate_working(theta, x)[0] for theta in self.bootstrap.theta])
-        points["lower"], points["upper"] = np.exp(_tails(draws, level))
+        table["lower"], table["upper"] = np.exp(_tails(draws, level))
         noise = self.residuals.to_numpy() * self._residual_inflation
         mixed = [_tails((curve[:, None] + noise).ravel(), level) for curve in draws.T]
-        points["run_lower"], points["run_upper"] = np.exp(np.transpose(mixed))
-        return points
+        table["run_lower"], table["run_upper"] = np.exp(np.transpose(mixed))
+        return table
 
     def optimal_allocation(
         self,
@@ -226,12 +233,11 @@ class ScalingFit:
         """
         table = tables.check({"flops": np.atleast_1d(flops)}, ["flops"])
         budgets = table["flops"].to_numpy()
-        self._warn_far(table["flops"])
-        centre = self.problem.centre
-        point = best_split(self.law, self.values[None, :], centre, budgets)
+        self._warn_far_compute(budgets)
+        point = best_split(self.law, self.values[None, :], budgets)
         draws = None
         if self.bootstrap is not None:
-            draws = best_split(self.law, self._draws(), centre, budgets)
+            draws = best_split(self.law, self._draws(), budgets)
         for name, value in point.items():
             table[name] = value[0]
             if draws is not None:
@@ -248,7 +254,7 @@ class ScalingFit:
 
     @property
     def largest_flops(self) -> float:
-        """Compute of the largest fitted run, ``6 N D``."""
+        """Compute of the largest fitted run, ``6 N D``, for laws of size and data."""
         return float(FLOPS_PER_PARAM_TOKEN * (self.runs["params"] * self.runs["tokens"]).max())
 
     def identifiability(self) -> Identifiability:
@@ -264,6 +270,7 @@ class ScalingFit:
             self.objective,
             self.law.unit_change(problem.centre),
             problem.on_bound(self.theta),
+            problem.pinned,
         )
 
     def influence(self) -> pd.DataFrame:
@@ -302,7 +309,7 @@ class ScalingFit:
     @property
     def _residual_inflation(self) -> float:
         """Residuals of a fit are too small by this factor, as p parameters followed the noise."""
-        rows, used = len(self.runs), len(self.law.parameters)
+        rows, used = len(self.runs), int((~self.problem.pinned).sum())
         return float(np.sqrt(rows / (rows - used)))
 
     def _draws(self) -> FloatArray:
@@ -321,15 +328,50 @@ class ScalingFit:
         exponents = [p.scales[1] for p in self.law.parameters if p.scales is not None]
         return bool(identified[exponents].all())
 
-    def _warn_far(self, flops: pd.Series) -> None:
-        factor = float(flops.max()) / self.largest_flops
+    def _warn_far(self, points: pd.DataFrame) -> None:
+        if {"params", "tokens"} <= set(points.columns):
+            self._warn_far_compute(FLOPS_PER_PARAM_TOKEN * points["params"] * points["tokens"])
+            return
+        for name in self.law.columns:
+            factor = float(points[name].max()) / float(self.runs[name].max())
+            if factor > FAR:
+                warnings.warn(
+                    f"{np.log10(factor):.1f} powers of ten beyond the largest {name} of the runs "
+                    f"({self.runs[name].max():.2g}): the law is extrapolated.",
+                    ExtrapolationWarning,
+                    stacklevel=3,
+                )
+
+    def _warn_far_compute(self, flops: npt.ArrayLike) -> None:
+        factor = float(np.max(flops)) / self.largest_flops
         if factor > FAR:
             warnings.warn(
                 f"{np.log10(factor):.1f} powers of ten beyond the compute of the largest run "
                 f"({self.largest_flops:.2g} FLOPs): the law is extrapolated.",
                 ExtrapolationWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
+
+
+def _as_points(law: Law, points: Any, columns: Mapping[str, npt.ArrayLike]) -> pd.DataFrame:
+    """Lay out the arguments of `predict` as a table of points."""
+    if len(points) == 1 and not columns and isinstance(points[0], (pd.DataFrame, Mapping)):
+        return pd.DataFrame(points[0]).reset_index(drop=True)
+    if len(points) > len(law.columns):
+        raise DataError(f"The {law.title} has {len(law.columns)} columns; {len(points)} given.")
+    given = dict(zip(law.columns, points, strict=False))
+    unknown = sorted((given.keys() & columns.keys()) | (columns.keys() - set(law.columns)))
+    given |= columns
+    if unknown or len(given) < len(law.columns):
+        raise DataError(
+            f"The {law.title} predicts from {', '.join(law.columns)}, each given once, or from "
+            f"a table with these columns; given here: {', '.join([*given]) or 'nothing'}."
+        )
+    try:
+        arrays = np.broadcast_arrays(*(np.atleast_1d(given[name]) for name in law.columns))
+    except ValueError as error:
+        raise DataError(f"{', '.join(law.columns)} need one shape: {error}.") from error
+    return pd.DataFrame({name: a.ravel() for name, a in zip(law.columns, arrays, strict=True)})
 
 
 def _tails(draws: FloatArray, level: float) -> FloatArray:
