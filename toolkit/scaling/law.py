@@ -211,7 +211,7 @@ class Law:
         >>> from toolkit.scaling import laws
         >>> point = {"params": [7e9], "tokens": [1.4e11]}
         >>> round(float(laws.CHINCHILLA.predict("hoffmann2022", point)[0]), 4)
-        2.1797
+        2.1835
         """
         values, x = self.values(params), self.inputs(table)
         if isinstance(params, str):
