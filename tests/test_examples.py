@@ -12,7 +12,7 @@ import pytest
 
 import toolkit as tk
 
-ROOMS = ("datasets", "plots", "scaling", "tables")
+ROOMS = ("datasets", "plots", "readers", "scaling", "tables")
 
 
 def _modules():

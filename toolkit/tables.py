@@ -5,6 +5,7 @@ One name for one thing, everywhere: `params`, `tokens`, `flops`, `loss`, `score`
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -16,7 +17,16 @@ import pandas as pd
 from toolkit.columns import COLUMNS, SYNONYMS, Column
 from toolkit.errors import DataError
 
-__all__ = ["COLUMNS", "Column", "check", "check_keys", "check_positive", "rename", "to_counts"]
+__all__ = [
+    "COLUMNS",
+    "Column",
+    "check",
+    "check_keys",
+    "check_positive",
+    "check_scores",
+    "rename",
+    "to_counts",
+]
 
 ROWS_NAMED = 5  # how many offending rows an error lists before it only counts them
 
@@ -217,6 +227,30 @@ def check_positive(values: pd.Series, name: str) -> pd.Series:
     wrong = ~(np.isfinite(numbers) & (numbers > 0))
     _refuse(numbers, wrong, name, "not positive and finite", "correct or drop the rows")
     return numbers
+
+
+def check_scores(values: pd.Series, name: str) -> pd.Series:
+    """Check a column of scores that has a name of its own, such as ``mmlu``.
+
+    Raises
+    ------
+    DataError
+        Naming the column and the rows that are text, NaN, infinite, negative, or above 1 (percent
+        is refused, also where only some rows are in percent).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from toolkit import tables
+    >>> tables.check_scores(pd.Series([0, 0.7]), "mmlu").tolist()
+    [0.0, 0.7]
+    """
+    column = replace(COLUMNS["score"], name=name)
+    numbers = _to_float(values, name)
+    _refuse(values, np.isnan(numbers), name, "NaN", "fill in or drop the rows")
+    _refuse(values, np.isinf(numbers), name, "infinite", "correct or drop the rows")
+    _check_score(numbers, values, column)
+    return pd.Series(numbers, index=values.index, name=name)
 
 
 def _as_frame(table: pd.DataFrame | Mapping[str, npt.ArrayLike]) -> pd.DataFrame:

@@ -171,7 +171,7 @@ def test_threads_change_no_bit(plane, noisy_plane, free, threads):
 
 def test_weight_vectors_and_starts_must_match(plane, noisy_plane, free):
     x, y = noisy_plane(0)
-    with pytest.raises(ValueError, match="2 weight vectors do not match 3 starts"):
+    with pytest.raises(ValueError, match="2 weight vectors and 3 starts do not match"):
         fit_plane(plane, x, y, free, weights=np.ones((2, 40)), starts=np.zeros((3, 3)))
 
 

@@ -63,7 +63,7 @@ def test_a_fitted_split_is_the_minimum_of_the_fitted_curve(fitted):
 
 
 def test_bounds_of_the_split_are_quantiles_of_the_splits(fitted):
-    table = fitted.optimal_allocation(1e20, level=0.8).iloc[0]
+    table = fitted.optimal_allocation(1e20, level=0.8, method="percentile").iloc[0]
     params, tokens = CHINCHILLA.allocate(fitted.draws.to_numpy(), np.array(1e20 / 6))
     for name, draws in {
         "params": params,
@@ -84,7 +84,7 @@ def test_bounds_of_the_split_are_quantiles_of_the_splits(fitted):
 
 
 def test_the_basic_split_reflects_on_the_log_scale(fitted):
-    percentile = fitted.optimal_allocation(1e20).iloc[0]
+    percentile = fitted.optimal_allocation(1e20, method="percentile").iloc[0]
     basic = fitted.optimal_allocation(1e20, method="basic").iloc[0]
     estimate = percentile["params"]
     assert basic["params_lower"] == pytest.approx(estimate**2 / percentile["params_upper"])
@@ -117,7 +117,7 @@ def test_budgets_that_are_no_compute_are_refused(fitted, flops):
 
 
 def test_predictions_are_the_curve_inside_its_bounds_inside_the_bounds_of_runs(fitted, runs):
-    table = fitted.predict(runs["params"], runs["tokens"])
+    table = fitted.predict(runs["params"], runs["tokens"], method="percentile")
     expected = CHINCHILLA.predict(fitted.values, runs)
     np.testing.assert_allclose(table["loss"], expected, rtol=1e-12)
     assert (table["lower"] < table["loss"]).all()
@@ -172,10 +172,10 @@ def test_levels_outside_zero_to_one_are_refused(fitted, level, method):
 @pytest.mark.parametrize("method", ["conf_int", "split"])
 def test_unknown_interval_methods_are_refused(fitted, method):
     ask = {
-        "conf_int": lambda: fitted.conf_int(method="bca"),
-        "split": lambda: fitted.optimal_allocation(1e20, method="bca"),
+        "conf_int": lambda: fitted.conf_int(method="wald"),
+        "split": lambda: fitted.optimal_allocation(1e20, method="wald"),
     }[method]
-    with pytest.raises(DataError, match="'percentile' or 'basic'"):
+    with pytest.raises(DataError, match="'bca', 'percentile', 'basic' or 'jackknife'; got 'wald'"):
         ask()
 
 

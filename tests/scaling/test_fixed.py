@@ -101,8 +101,8 @@ def test_another_target_is_fitted_the_same_way(runs):
     np.testing.assert_array_equal(found.theta, fit("chinchilla", runs).theta)
     assert "bits_per_byte" in found.predict(1e9, 2e10)
     assert "on log bits_per_byte" in found.summary().text()
+    renamed.loc[3, "bits_per_byte"] = 0.0
     with pytest.raises(DataError, match=r"'bits_per_byte': 1 of 20 rows \(3\) are not positive"):
-        renamed.loc[3, "bits_per_byte"] = 0.0
         fit("chinchilla", renamed, target="bits_per_byte")
 
 

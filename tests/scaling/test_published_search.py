@@ -1,4 +1,4 @@
-"""The published bootstrap, search and all: every printed bound, and what the search leaves on it."""
+"""The published bootstrap, search and all: every printed bound, and what the search misses."""
 
 import numpy as np
 import pytest

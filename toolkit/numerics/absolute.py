@@ -39,7 +39,7 @@ def minimise_absolute(
     tolerance: float = 1e-10,
     threads: int = 1,
 ) -> Minima:
-    """Minimise ``sum_i w_i |g_i(theta) - y_i|`` for a batch of weight vectors or starts.
+    """Minimise ``sum_i w_i |g_i(theta) - y_i|`` for a batch of targets, weights or starts.
 
     Parameters are those of `toolkit.numerics.minimise.minimise`; `smoothing` is the Huber
     threshold of the first phase, any value well below the residuals (default: 0.3 % of the mean
@@ -62,8 +62,7 @@ def minimise_absolute(
     found = Minima(*(np.array(part) for part in _fields(near)))
     _polish_batch(
         model,
-        *(for_kernel(a) for a in (x, y, weights)),
-        np.arange(len(found.theta)) % len(weights),
+        *(for_kernel(a) for a in (x, np.atleast_2d(y), weights)),
         *(for_kernel(a) for a in (lower, upper)),
         tolerance,
         *_fields(found),
@@ -304,9 +303,8 @@ def _polish_one(
 def _polish_batch(
     model: object,
     x: FloatArray,
-    y: FloatArray,
+    targets: FloatArray,
     weights: FloatArray,
-    weight_of: IntArray,
     lower: FloatArray,
     upper: FloatArray,
     tolerance: float,
@@ -317,8 +315,9 @@ def _polish_batch(
     certified: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> None:
     """Polish every problem of a batch."""
-    for k in range(weight_of.size):
-        x_used, y_used, w_used = with_weight(x, y, weights[weight_of[k]])
+    for k in range(len(theta)):
+        y, w = targets[k % len(targets)], weights[k % len(weights)]
+        x_used, y_used, w_used = with_weight(x, y, w, 1)
         objective[k], gap[k], more, certified[k] = _polish_one(
             model, x_used, y_used, w_used, theta[k], lower, upper, tolerance
         )
@@ -327,6 +326,6 @@ def _polish_batch(
 
 _SIGNATURE = void(
     types.FunctionType(MODEL_SIGNATURE),
-    *(float64[:, ::1], float64[::1], float64[:, ::1], int64[::1], float64[::1], float64[::1]),
+    *(float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1]),
     *(float64, float64[:, ::1], float64[::1], float64[::1], int64[::1], boolean[::1]),
 )

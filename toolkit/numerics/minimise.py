@@ -21,8 +21,8 @@ MODEL_SIGNATURE = void(float64[::1], float64[:, ::1], float64[::1], float64[:, :
 _VECTOR, _MATRIX, _INDEX = float64[::1], float64[:, ::1], int64[::1]
 _SIGNATURE = void(
     types.FunctionType(MODEL_SIGNATURE),
-    *(_MATRIX, _VECTOR, _MATRIX, _MATRIX),  # x, y, weights, starts
-    *(_INDEX, _INDEX, _VECTOR, _VECTOR),  # weight_of, start_of, lower, upper
+    *(_MATRIX, _MATRIX, _MATRIX, _MATRIX),  # x, targets, weights, starts
+    *(_INDEX, _VECTOR, _VECTOR),  # problems, lower, upper
     *(float64, float64, float64, int64),  # delta, first_band, tolerance, max_evaluations
     *(_MATRIX, _VECTOR, _VECTOR, _INDEX, boolean[::1]),  # the results
 )
@@ -75,7 +75,7 @@ def minimise(
     max_evaluations: int = 5000,
     threads: int = 1,
 ) -> Minima:
-    """Minimise ``sum_i w_i rho(g_i(theta) - y_i)`` for a batch of weight vectors or starts.
+    """Minimise ``sum_i w_i rho(g_i(theta) - y_i)`` for a batch of targets, weights or starts.
 
     Damped Gauss-Newton on a Huber band that narrows to delta, with second-order terms where
     needed (`toolkit.numerics.newton`). Each problem ends with a certificate; see `Minima.gap`.
@@ -87,7 +87,7 @@ def minimise(
         argument types of `MODEL_SIGNATURE`.
     x : array, shape (d, n)
         Inputs of the model, one column per observation.
-    y : array, shape (n,)
+    y : array, shape (n,) or (batch, n)
         Targets, in the unit of g.
     weights : array, shape (batch, n) or (1, n)
         Non-negative weights; bootstrap counts are weights.
@@ -115,7 +115,7 @@ def minimise(
     Raises
     ------
     ValueError
-        If the numbers of weight vectors and starts do not match, or the shapes of the arrays.
+        If the numbers of targets, weight vectors and starts do not match, or the shapes.
 
     Examples
     --------
@@ -134,15 +134,18 @@ def minimise(
     >>> found.theta.round(6).tolist()
     [[1.0, 2.0]]
     """
-    batch = max(len(weights), len(starts))
-    if not {len(weights), len(starts)} <= {1, batch}:
-        raise ValueError(f"{len(weights)} weight vectors do not match {len(starts)} starts.")
-    _check_shapes(x, y, weights, starts, lower, upper)
+    targets = np.atleast_2d(y)
+    batch = max(len(targets), len(weights), len(starts))
+    if not {len(targets), len(weights), len(starts)} <= {1, batch}:
+        raise ValueError(
+            f"{len(targets)} target vectors, {len(weights)} weight vectors and {len(starts)} "
+            "starts do not match: the numbers may differ only where one is 1."
+        )
+    _check_shapes(x, targets, weights, starts, lower, upper)
     ready(model)
-    arrays = [for_kernel(a) for a in (x, y, weights, starts)]
+    arrays = [for_kernel(a) for a in (x, targets, weights, starts)]
     box = [for_kernel(a) for a in (lower, upper)]
-    weight_of = np.arange(batch) % len(weights)
-    start_of = np.arange(batch) % len(starts)
+    problems = np.arange(batch)
     found = Minima(
         np.empty((batch, starts.shape[1])),
         *(np.empty(batch), np.empty(batch)),
@@ -155,7 +158,7 @@ def minimise(
         minimise_batch(
             model,
             *arrays,
-            *(weight_of[part], start_of[part]),
+            problems[part],
             *box,
             *(float(delta), float(first_band), float(tolerance), int(max_evaluations)),
             *(found.theta[part], found.objective[part], found.gap[part]),
@@ -173,23 +176,23 @@ def for_kernel(array: npt.ArrayLike) -> FloatArray:
 
 def _check_shapes(
     x: FloatArray,
-    y: FloatArray,
+    targets: FloatArray,
     weights: FloatArray,
     starts: FloatArray,
     lower: FloatArray,
     upper: FloatArray,
 ) -> None:
     """Kernels check no index: a transposed array would make them read foreign memory."""
-    n, p = len(y), len(lower)
+    n, p = np.shape(targets)[-1], len(lower)
     if not (
-        (np.shape(x)[1:], np.shape(y)) == ((n,), (n,))
+        (np.shape(x)[1:], np.shape(targets)[1:]) == ((n,), (n,))
         and np.shape(weights)[1:] == (n,)
         and (np.shape(starts)[1:], np.shape(upper)) == ((p,), (p,))
     ):
         raise ValueError(
-            f"The shapes do not match: x {np.shape(x)}, y {np.shape(y)}, weights "
+            f"The shapes do not match: x {np.shape(x)}, y {np.shape(targets)}, weights "
             f"{np.shape(weights)}, starts {np.shape(starts)}, lower {np.shape(lower)}, upper "
-            f"{np.shape(upper)}; needed are (d, n), (n,), (batch, n), (batch, p), (p,), (p,)."
+            f"{np.shape(upper)}; needed are (d, n), (batch, n), (batch, n), (batch, p), (p,), (p,)."
         )
 
 

@@ -20,6 +20,7 @@ GAUSS_NEWTON_STEPS = 12  # within one band; then the second-order term is worth 
 DIFFERENCE = 1e-5  # step of the differences, relative to max(|theta|, 1); error about 1e-10
 ROUNDING = 1e-11  # residuals below this are rounding: an exact fit counts as certified
 FIRST_DAMPING, LARGEST_DAMPING = 1e-3, 1e12
+LANES = 8  # values that a vector instruction may take at once
 
 
 @kernel
@@ -34,21 +35,21 @@ def _cholesky_solve(
             for k in range(j):
                 total -= factor[i, k] * factor[j, k]
             if j < i:
-                factor[i, j] = total / factor[j, j]
+                factor[i, j] = total * factor[j, j]
             elif total > 1e-14 * abs(matrix[i, i]):
-                factor[i, i] = np.sqrt(total)
+                factor[i, i] = 1.0 / np.sqrt(total)  # the inverse: one slow division per row
             else:
                 return False
     for i in range(size):
         total = right[i]
         for k in range(i):
             total -= factor[i, k] * solution[k]
-        solution[i] = total / factor[i, i]
+        solution[i] = total * factor[i, i]
     for i in range(size - 1, -1, -1):
         total = solution[i]
         for k in range(i + 1, size):
             total -= factor[k, i] * solution[k]
-        solution[i] = total / factor[i, i]
+        solution[i] = total * factor[i, i]
     return True
 
 
@@ -77,12 +78,26 @@ def inner_product(u: FloatArray, v: FloatArray) -> float:
 
 
 @summing_kernel
-def _weighted_product(w: FloatArray, u: FloatArray, v: FloatArray) -> float:
-    """Sum of ``w * u * v``."""
+def _row_product(w: FloatArray, rows: FloatArray, a: int, b: int) -> float:
+    """Sum of ``w * rows[a] * rows[b]``; a slice for each row would cost more than the sum."""
     total = 0.0
-    for i in range(u.size):
-        total += w[i] * u[i] * v[i]
+    for i in range(w.size):
+        total += w[i] * rows[a, i] * rows[b, i]
     return total
+
+
+@summing_kernel
+def _row_sums(
+    score: FloatArray, inside: FloatArray, w: FloatArray, rows: FloatArray, a: int
+) -> tuple[float, float, float]:
+    """Return the sums of ``score * rows[a]``, ``inside * rows[a]**2`` and ``w * rows[a]**2``."""
+    first, second, third = 0.0, 0.0, 0.0
+    for i in range(w.size):
+        entry = rows[a, i]
+        first += score[i] * entry
+        second += inside[i] * entry * entry
+        third += w[i] * entry * entry
+    return first, second, third
 
 
 @kernel
@@ -107,14 +122,14 @@ def _derivatives(
     slope = 1.0 if band == np.inf else delta / band
     for i in range(y.size):
         r = value[i] - y[i]
-        within = abs(r) <= band
-        score[i] = slope * w[i] * (r if within else (band if r > 0.0 else -band))
-        inside[i] = slope * w[i] if within else 0.0
+        clipped = min(max(r, -band), band)
+        score[i] = slope * w[i] * clipped
+        inside[i] = slope * w[i] if clipped == r else 0.0
     for a in range(gradient.size):
-        gradient[a] = inner_product(score, jacobian[a])
-        scale[a] = slope * _weighted_product(w, jacobian[a], jacobian[a])
-        for b in range(a + 1):
-            hessian[a, b] = _weighted_product(inside, jacobian[a], jacobian[b])
+        gradient[a], hessian[a, a], squares = _row_sums(score, inside, w, jacobian, a)
+        scale[a] = slope * squares
+        for b in range(a):
+            hessian[a, b] = _row_product(inside, jacobian, a, b)
             hessian[b, a] = hessian[a, b]
 
 
@@ -289,21 +304,30 @@ def _minimise_one(
 
 @kernel
 def with_weight(
-    x: FloatArray, y: FloatArray, w: FloatArray
+    x: FloatArray, y: FloatArray, w: FloatArray, lanes: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Copy the observations that have weight, side by side: a resample leaves a third out."""
+    """Copy the observations that have weight, side by side: a resample leaves a third out.
+
+    Copies of the first observation, without weight, fill up to a multiple of `lanes`: loops over
+    such a number have no remainder that goes one by one.
+    """
     used = 0
     for i in range(w.size):
         used += w[i] > 0.0
-    x_used, y_used, w_used = np.empty((len(x), used)), np.empty(used), np.empty(used)
-    at = 0
-    for i in range(w.size):
-        if w[i] > 0.0:
-            for column in range(len(x)):
-                x_used[column, at] = x[column, i]
-            y_used[at] = y[i]
-            w_used[at] = w[i]
-            at += 1
+    length = (used + lanes - 1) // lanes * lanes
+    x_used, y_used, w_used = np.empty((len(x), length)), np.empty(length), np.empty(length)
+    at, i = 0, 0
+    while at < used:  # without a branch, which would be guessed wrong once in three
+        for column in range(len(x)):
+            x_used[column, at] = x[column, i]
+        y_used[at] = y[i]
+        w_used[at] = w[i]
+        at += w[i] > 0.0
+        i += 1
+    for at in range(used, length):
+        x_used[:, at] = x[:, 0]
+        y_used[at] = y[0]
+        w_used[at] = 0.0
     return x_used, y_used, w_used
 
 
@@ -311,11 +335,10 @@ def with_weight(
 def minimise_batch(
     model: object,
     x: FloatArray,
-    y: FloatArray,
+    targets: FloatArray,
     weights: FloatArray,
     starts: FloatArray,
-    weight_of: IntArray,
-    start_of: IntArray,
+    problems: IntArray,
     lower: FloatArray,
     upper: FloatArray,
     delta: float,
@@ -328,10 +351,15 @@ def minimise_batch(
     evaluations: IntArray,
     certified: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> None:
-    """Run every problem of a batch on the observations that have weight in it."""
-    for k in range(weight_of.size):
-        x_used, y_used, w_used = with_weight(x, y, weights[weight_of[k]])
-        theta[k, :] = np.minimum(np.maximum(starts[start_of[k], :], lower), upper)
+    """Run the problems of a batch that are numbered, each on the observations with weight.
+
+    Targets, weights and starts have one row for each problem of the batch, or one for all.
+    """
+    for k in range(problems.size):
+        y, w = targets[problems[k] % len(targets)], weights[problems[k] % len(weights)]
+        x_used, y_used, w_used = with_weight(x, y, w, LANES)
+        start = starts[problems[k] % len(starts)]
+        theta[k, :] = np.minimum(np.maximum(start, lower), upper)
         objective[k], gap[k], evaluations[k], certified[k] = _minimise_one(
             model,
             x_used,

@@ -6,6 +6,27 @@ or changes a global setting: layout, style and size are the caller's.
 
 from toolkit.plots.budgets import allocation
 from toolkit.plots.diagnostics import bootstrap_cloud, residuals
+from toolkit.plots.downstream import emergence, score_backtest, score_vs_compute, score_vs_loss
+from toolkit.plots.frontiers import exponents, isoflop_minima
+from toolkit.plots.lifetime import lifetime_compute
 from toolkit.plots.losses import isoflop, loss_vs_compute
+from toolkit.plots.validation import comparison, extrapolation_error, held_out, leverage_map
 
-__all__ = ["allocation", "bootstrap_cloud", "isoflop", "loss_vs_compute", "residuals"]
+__all__ = [
+    "allocation",
+    "bootstrap_cloud",
+    "comparison",
+    "emergence",
+    "exponents",
+    "extrapolation_error",
+    "held_out",
+    "isoflop",
+    "isoflop_minima",
+    "leverage_map",
+    "lifetime_compute",
+    "loss_vs_compute",
+    "residuals",
+    "score_backtest",
+    "score_vs_compute",
+    "score_vs_loss",
+]

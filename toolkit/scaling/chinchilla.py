@@ -8,34 +8,41 @@ import numpy as np
 from toolkit.numerics.compiling import FloatArray, kernel
 from toolkit.numerics.fast import exp, log
 from toolkit.scaling.law import Law, Parameter, Preset
-from toolkit.scaling.starts import spread
+from toolkit.scaling.starts import floor_and_rest, spread
 
 __all__ = ["CHINCHILLA", "hoffmann_starts"]
 
 
 @kernel
 def _log_loss(theta: FloatArray, x: FloatArray, value: FloatArray, jacobian: FloatArray) -> None:
-    """Log of ``exp(a - alpha x0) + exp(b - beta x1) + exp(e)``; theta is (a, b, e, alpha, beta)."""
+    """Log of ``exp(a - alpha x0) + exp(b - beta x1) + exp(e)``; theta is (a, b, e, alpha, beta).
+
+    Short loops over few rows: a loop that writes to many is not compiled to vector instructions.
+    """
     a, b, alpha, beta = theta[0], theta[1], theta[3], theta[4]
     floor = exp(theta[2])
     for i in range(value.size):
-        size = exp(a - alpha * x[0, i])
-        data = exp(b - beta * x[1, i])
-        loss = size + data + floor
+        jacobian[0, i] = exp(a - alpha * x[0, i])
+    for i in range(value.size):
+        jacobian[1, i] = exp(b - beta * x[1, i])
+    for i in range(value.size):
+        loss = jacobian[0, i] + jacobian[1, i] + floor
         value[i] = log(loss)
-        share = 1.0 / loss
-        jacobian[0, i] = size * share
-        jacobian[1, i] = data * share
-        jacobian[2, i] = floor * share
-        jacobian[3, i] = -x[0, i] * size * share
-        jacobian[4, i] = -x[1, i] * data * share
+        jacobian[2, i] = 1.0 / loss
+    for i in range(value.size):
+        jacobian[0, i] *= jacobian[2, i]
+        jacobian[3, i] = -x[0, i] * jacobian[0, i]
+    for i in range(value.size):
+        jacobian[1, i] *= jacobian[2, i]
+        jacobian[4, i] = -x[1, i] * jacobian[1, i]
+    for i in range(value.size):
+        jacobian[2, i] *= floor
 
 
 def _working_points(guesses: FloatArray, y: FloatArray) -> FloatArray:
     """Scale guesses to the data: floor as share of the lowest loss, size as share of the rest."""
     floor, share, alpha, beta = guesses.T
-    log_floor = np.min(y) + np.log(floor)
-    rest = np.exp(np.mean(y)) - np.exp(log_floor)
+    log_floor, rest = floor_and_rest(y, floor)
     return np.column_stack(
         [np.log(share * rest), np.log((1 - share) * rest), log_floor, alpha, beta]
     )

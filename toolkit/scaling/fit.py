@@ -3,20 +3,27 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from toolkit import tables
-from toolkit.errors import ConvergenceWarning, DataError, IdentifiabilityWarning
+from toolkit.errors import (
+    ConvergenceWarning,
+    DataError,
+    IdentifiabilityWarning,
+    SmallSampleWarning,
+)
 from toolkit.numerics.compiling import FloatArray, IntArray
+from toolkit.numerics.counting import fingerprints
 from toolkit.numerics.minimise import Minima
 from toolkit.scaling import laws
 from toolkit.scaling.law import Law
+from toolkit.scaling.perturbing import Perturbation
 from toolkit.scaling.problem import TOLERANCE, Problem, check_fixed
-from toolkit.scaling.resampling import Bootstrap, Resampling
+from toolkit.scaling.resampling import Bootstrap, Resampling, Scheme
 from toolkit.scaling.result import ScalingFit
 
 __all__ = ["fit"]
@@ -25,6 +32,7 @@ LAST_DIGITS = 1e-14  # gap, as a share of the objective, that rounding just allo
 AGREE = 1e-6  # starts whose objective is within this share of the best found the same optimum
 EXACT = 1e-11  # residuals below this are rounding: two exact fits agree
 FEW_AGREE = 0.2
+FEW_THIN = 0.01  # share of resamples with too few points from which a warning is due
 SMALLEST_STUDY = {"params": 1e5, "tokens": 1e6}  # a study whose largest run is smaller: wrong unit
 
 
@@ -38,6 +46,7 @@ def fit(
     fixed: Mapping[str, float] | None = None,
     weights: str | None = None,
     bootstrap: int | IntArray = 0,
+    resample: Scheme = "pairs",
     cluster: str | None = None,
     starts: npt.ArrayLike | None = None,
     threads: int = 1,
@@ -68,7 +77,16 @@ def fit(
     weights : str, optional
         Column with positive row weights. A weight of 2 equals a repeated row.
     bootstrap : int or array of int, shape (resamples, units)
-        Number of resamples (0: no intervals), or the positions of the drawn units of each.
+        Number of resamples (0: no intervals), or, for pairs, the positions of the drawn units of
+        each.
+    resample : {"pairs", "residual", "wild"}
+        What a resample is. ``pairs`` draws units (rows, or clusters whole) with replacement and
+        assumes nothing else. The others keep every row and make new targets from the curve:
+        ``residual`` adds residuals drawn with replacement, as if all errors were alike and
+        independent; ``wild`` flips the sign of each unit's own residuals at random, so that
+        errors may differ in size and be shared inside a cluster. Both enlarge residuals by what
+        the fit took from them, and both suit designs with few runs, of which a resample of
+        pairs leaves a third out.
     cluster : str, optional
         Column that names the independent unit of each row, for example ``"run"``. Rows are
         resampled when missing; then no two rows may be equal.
@@ -96,7 +114,8 @@ def fit(
     IdentifiabilityWarning
         If the data leave a parameter undetermined.
     SmallSampleWarning
-        If there are fewer than 10 independent units.
+        If there are fewer than 10 independent units, or resamples that hold too few different
+        points.
 
     Examples
     --------
@@ -125,7 +144,7 @@ def fit(
     )
     searches = _search(problem, starts, threads)
     best = _polish(problem, searches)
-    plan = _plan(problem, table, bootstrap, cluster, rng)
+    plan = _plan(problem, best.theta[0], table, bootstrap, resample, cluster, rng)
     draws = None if plan is None else _refit(problem, best.theta[0], plan, threads)
     result = ScalingFit(
         problem=problem,
@@ -184,8 +203,8 @@ def _check_repeats(table: pd.DataFrame, columns: list[str]) -> None:
 def _check_spread(law: Law, table: pd.DataFrame, free: int) -> None:
     """Refuse columns that never change or are in another unit, and too few points."""
     for column in law.columns:
-        values = table[column]
-        if values.nunique() == 1:
+        values = table[column].to_numpy()
+        if np.all(values == values[0]):
             raise DataError(
                 f"Column {column!r} has the same value ({values[0]:g}) in every row, so its "
                 f"terms cannot be told from the others. Add runs that vary it, or fit a law "
@@ -206,15 +225,15 @@ def _check_spread(law: Law, table: pd.DataFrame, free: int) -> None:
 
 
 def _different(table: pd.DataFrame, columns: Sequence[str]) -> int:
-    """Number of different rows; hashing bytes is much quicker than pandas on a small table."""
-    rows = np.ascontiguousarray(table[list(columns)].to_numpy(dtype=np.float64))
+    """Count different rows; hashing bytes is much quicker than pandas on a small table."""
+    rows = np.column_stack([table[name].to_numpy(dtype=np.float64) for name in columns])
     return len({row.tobytes() for row in rows})
 
 
 def _search(problem: Problem, starts: npt.ArrayLike | None, threads: int) -> Minima:
     law = problem.law
     if starts is None:
-        points = law.starts(problem.x, problem.y)
+        points = problem.own_starts()
     else:
         points = law.to_working(_check_starts(law, starts), problem.centre)
     return problem.minimise(problem.weights[None, :], points, threads=threads)
@@ -238,15 +257,21 @@ def _check_starts(law: Law, starts: npt.ArrayLike) -> FloatArray:
 
 def _plan(
     problem: Problem,
+    optimum: FloatArray,
     table: pd.DataFrame,
     bootstrap: int | IntArray,
+    resample: Scheme,
     cluster: str | None,
     rng: np.random.Generator | int | None,
-) -> Resampling | None:
+) -> Resampling | Perturbation | None:
+    if resample not in get_args(Scheme):
+        raise DataError(f"resample must be 'pairs', 'residual' or 'wild'; got {resample!r}.")
     if isinstance(bootstrap, (int, np.integer)) and bootstrap == 0:
         return None
     clusters = None if cluster is None else table[cluster]
-    return Resampling.plan(bootstrap, clusters, problem.weights, rng)
+    if resample == "pairs":
+        return Resampling.plan(bootstrap, clusters, problem.weights, rng)
+    return Perturbation.plan(resample, bootstrap, clusters, problem, optimum, rng)
 
 
 def _polish(problem: Problem, searches: Minima) -> Minima:
@@ -266,25 +291,55 @@ def _polish(problem: Problem, searches: Minima) -> Minima:
     return replace(finer, certified=finer.certified | (finer.gap <= TOLERANCE * finer.objective))
 
 
-def _refit(problem: Problem, optimum: FloatArray, plan: Resampling, threads: int) -> Bootstrap:
+def _refit(
+    problem: Problem, optimum: FloatArray, plan: Resampling | Perturbation, threads: int
+) -> Bootstrap:
     """Fit every resample, block by block, and count the different ones."""
-    parts = []
-    seen: set[int] = set()
-    for counts in plan.blocks():
-        seen.update(hash(row.tobytes()) for row in counts)
-        parts.append(_refit_block(problem, optimum, plan.weights(counts), threads))
+    parts, keys, thin = [], [], 0
+    for weights, targets in plan.samples():
+        keys.append(fingerprints(weights if targets is None else targets))
+        thin += _too_thin(problem, weights)
+        parts.append(_refit_block(problem, optimum, weights, targets, threads))
     theta, certified, evaluations = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Bootstrap(theta, certified, evaluations, plan.unit, plan.units, len(seen))
+    if thin > FEW_THIN * len(theta):
+        warnings.warn(
+            f"{thin} of {len(theta)} resamples hold too few different points to determine the "
+            "law. Keep every run instead: resample='wild'.",
+            SmallSampleWarning,
+            stacklevel=3,
+        )
+    distinct = len(np.unique(np.concatenate(keys)))
+    return Bootstrap(theta, certified, evaluations, plan.unit, plan.units, distinct, plan.scheme)
+
+
+def _too_thin(problem: Problem, weights: FloatArray) -> int:
+    """Count the resamples that hold no more different points than there are free parameters."""
+    free = int((~problem.pinned).sum())
+    points = np.unique(problem.x, axis=0, return_inverse=True)[1].ravel()
+    if points.max() > 10 * free:  # then a chance that no one will see
+        return 0
+    held = weights @ (points[:, None] == np.arange(points.max() + 1)).astype(float) > 0
+    return int((held.sum(axis=1) <= free).sum())
 
 
 def _refit_block(
-    problem: Problem, optimum: FloatArray, weights: FloatArray, threads: int
+    problem: Problem,
+    optimum: FloatArray,
+    weights: FloatArray,
+    targets: FloatArray | None,
+    threads: int,
 ) -> tuple[FloatArray, npt.NDArray[np.bool_], IntArray]:
     """Fit resamples from the optimum; those without certificate again, from all starts."""
-    warm = problem.minimise(weights, optimum[None, :], near=optimum, threads=threads)
+    warm = problem.minimise(
+        weights, optimum[None, :], targets=targets, near=optimum, threads=threads
+    )
     theta, certified = warm.theta.copy(), warm.certified.copy()
     for k in np.flatnonzero(~warm.certified):
-        again = problem.minimise(weights[k : k + 1], problem.own_starts())
+        again = problem.minimise(
+            weights[k % len(weights)][None, :],
+            problem.own_starts(),
+            targets=None if targets is None else targets[k : k + 1],
+        )
         winner = int(np.argmin(np.where(again.certified, again.objective, np.inf)))
         if again.certified[winner] and again.objective[winner] <= warm.objective[k]:
             theta[k], certified[k] = again.theta[winner], True
@@ -329,11 +384,19 @@ def _warn(result: ScalingFit) -> None:
             ConvergenceWarning,
             stacklevel=3,
         )
-    unsure = result.identifiability().identified
+    known = result.identifiability()
+    unsure = known.identified
     if not unsure.all():
         names = ", ".join(unsure.index[~unsure])
+        why = "".join(
+            f" {one} and {other} rise together in these runs, so that their terms cannot be told "
+            "apart: vary one while the other stays, or fit a law in which they share an exponent "
+            "(chinchilla_tied)."
+            for one, other in known.confounded
+        )
         warnings.warn(
-            f"The data do not determine {names}: other values fit as well. See identifiability().",
+            f"The data do not determine {names}: other values fit as well.{why} See "
+            "identifiability() and profile().",
             IdentifiabilityWarning,
             stacklevel=3,
         )

@@ -1,5 +1,6 @@
 """Which parameters the data determine: conditioning, the flattest direction, and its price."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 from toolkit.numerics.compiling import FloatArray
 from toolkit.results import Summary, significant
 
-__all__ = ["Identifiability", "assess"]
+__all__ = ["DIFFERENCE", "FACTOR", "Identifiability", "assess"]
 
 COLLINEAR = 300.0  # inflation of a standard error by the other parameters that decides against it
 FACTOR, DIFFERENCE = np.log(10.0), 0.5  # half-widths of a 95 % interval that decide against it
@@ -31,11 +32,15 @@ class Identifiability:
         1 % more objective when the others follow (a factor for positive parameters, a difference
         for exponents); whether it sits on a bound or is pinned; the verdict. Not identified are
         parameters on a bound, with an inflation above 300, or with a 95 % interval wider than a
-        factor of ten either way (exponents: 0.5 either way).
+        factor of ten either way (exponents: 0.5 either way), and those of confounded columns.
+    confounded : sequence of (column, column)
+        Columns of which one is a power of the other in these runs, so that their terms cannot be
+        told apart.
     """
 
     condition: float
     parameters: pd.DataFrame
+    confounded: Sequence[tuple[str, str]] = ()
 
     @property
     def identified(self) -> pd.Series:
@@ -52,7 +57,10 @@ class Identifiability:
         )
         return Summary(
             "Identifiability",
-            [("condition number", f"{self.condition:.0f} (harmless below 30)")],
+            [
+                ("condition number", f"{self.condition:.0f} (harmless below 30)"),
+                *(("rise together", " and ".join(pair)) for pair in self.confounded),
+            ],
             table,
             [
                 "flattest: the direction in which the fit changes least",
@@ -85,6 +93,8 @@ def assess(
     unit_change: FloatArray,
     on_bound: npt.NDArray[np.bool_],
     pinned: npt.NDArray[np.bool_],
+    confounded: npt.NDArray[np.bool_],
+    confounded_columns: Sequence[tuple[str, str]],
 ) -> Identifiability:
     """Judge the parameters at an optimum.
 
@@ -110,6 +120,10 @@ def assess(
         Which sit on a bound; they are left out of the conditioning.
     pinned : array of bool, shape (p,)
         Which are known; they are left out too.
+    confounded : array of bool, shape (p,)
+        Which belong to terms that cannot be told apart.
+    confounded_columns : sequence of (column, column)
+        The columns of those terms.
     """
     free = ~(on_bound | pinned)
     weighted = jacobian[:, free] * np.sqrt(weights / weights.mean())[:, None]
@@ -124,7 +138,7 @@ def assess(
     reach = direction.T / singular / np.where(length > 0, length, np.nan)[:, None]
     error = spread * _lengths(unit_change[:, free] @ reach, free)
     widest = np.where(positive, FACTOR, DIFFERENCE)
-    identified = free & (inflation < COLLINEAR) & (1.96 * error < widest)
+    identified = free & ~confounded & (inflation < COLLINEAR) & (1.96 * error < widest)
     slack = _slack(hessian[np.ix_(free, free)], objective, unit_change[:, free], free)
     slack = np.where(positive, np.exp(np.minimum(slack, 700.0)), slack)
     table = pd.DataFrame(
@@ -139,7 +153,7 @@ def assess(
         },
         index=pd.Index(names, name="parameter"),
     )
-    return Identifiability(float(singular[0] / singular[-1]), table)
+    return Identifiability(float(singular[0] / singular[-1]), table, confounded_columns)
 
 
 def _lengths(rows: FloatArray, free: npt.NDArray[np.bool_]) -> FloatArray:

@@ -52,7 +52,9 @@ class Parameter:
     def check(self, value: Any) -> Any:
         """Return a value, or an array of them, as it is; raise `DataError` out of bounds."""
         numbers = np.asarray(value, dtype=np.float64)
-        wrong = ~np.isfinite(numbers) | (numbers < self.lower) | (numbers > self.upper)
+        # a fit on a bound returns its exponential of its logarithm, which may miss the last digit
+        lower, upper = (b - s * ROUNDING * abs(b) for b, s in ((self.lower, 1), (self.upper, -1)))
+        wrong = ~np.isfinite(numbers) | (numbers < lower) | (numbers > upper)
         if np.any(wrong | (self.positive & (numbers <= 0))):
             raise DataError(f"Parameter {self.name} must be finite and {self._allowed}.")
         return value
@@ -110,6 +112,8 @@ class Law:
     starts : callable
         ``starts(x, y)`` gives starting points, shape (starts, p), in working coordinates, from
         columns x (n, d), centred where `centred` says so, and log losses y (n,).
+    starts_in_values : bool
+        Whether `starts` takes the columns uncentred and gives values instead.
     absolute : tuple of str
         Columns that the equation needs in their own unit. The others can be centred: a change
         of their unit is a change of the parameters that scale with them.
@@ -128,6 +132,7 @@ class Law:
     parameters: tuple[Parameter, ...]
     model: Any = field(repr=False)
     starts: Callable[[FloatArray, FloatArray], FloatArray] = field(repr=False)
+    starts_in_values: bool = field(default=False, repr=False, kw_only=True)
     absolute: tuple[str, ...] = ()
     presets: Mapping[str, Preset] = field(default_factory=dict, repr=False)
     allocate: Callable[[FloatArray, FloatArray], tuple[FloatArray, ...]] | None = field(

@@ -1,7 +1,8 @@
 """The numerical problem behind a fit: centred logarithms, weights, bounds, loss."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import itertools
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -17,6 +18,8 @@ from toolkit.scaling.law import Law
 __all__ = ["TOLERANCE", "Problem", "check_fixed"]
 
 TOLERANCE = 1e-10  # largest gap that counts as certified, as a share of the objective
+RANK_LOST = 1e-9  # a direction that counts so little beside the first has no say
+CONFOUNDED = 0.01  # share of its spread that a column has for itself, below which it has none
 WARM_BAND = 2.5  # first Huber band of a start near the optimum, in thresholds
 
 
@@ -86,8 +89,27 @@ class Problem:
         pinned: npt.NDArray[np.bool_] = self.lower == self.upper
         return pinned
 
+    def in_unit_of(self, name: str) -> Self:
+        """Return the same problem in units in which one parameter is itself a coordinate.
+
+        A coefficient is, in working coordinates, mixed with its exponent where the column is
+        centred.
+        """
+        names = self.law.parameter_names
+        fixed = {names[k] for k in np.flatnonzero(self.pinned)} | {name}
+        centre = _centre(self.law, self.x + self.centre, fixed)
+        lower, upper = self.law.working_bounds(self.y, centre)
+        values = self.law.from_working(np.where(self.pinned, self.lower, 0.0), self.centre)
+        pinned = self.law.to_working(values, centre)
+        lower[self.pinned] = upper[self.pinned] = pinned[self.pinned]
+        x = self.x + self.centre - centre
+        return replace(self, x=x, centre=centre, lower=lower, upper=upper)
+
     def own_starts(self) -> FloatArray:
         """Return the law's own starting points for these data."""
+        if self.law.starts_in_values:
+            values = self.law.starts(self.x + self.centre, self.y)
+            return self.law.to_working(values, self.centre)
         return self.law.starts(self.x, self.y)
 
     def inputs(self, table: pd.DataFrame) -> FloatArray:
@@ -99,15 +121,18 @@ class Problem:
         weights: FloatArray,
         starts: FloatArray,
         *,
+        targets: FloatArray | None = None,
         near: FloatArray | None = None,
         tolerance: float = TOLERANCE,
         threads: int = 1,
     ) -> Minima:
-        """Minimise for a batch of weights or starts; see `toolkit.numerics.minimise`.
+        """Minimise for a batch of weights, targets or starts; see `toolkit.numerics.minimise`.
 
-        `near` is the optimum of nearly the same problem, when the starts are close to it.
+        `targets`, shape (batch, n), replace y; `near` is the optimum of nearly the same problem,
+        when the starts are close to it.
         """
-        data = (self.law.model, self.x.T, self.y, weights, starts)
+        y = self.y if targets is None else targets
+        data = (self.law.model, self.x.T, y, weights, starts)
         if self.loss != "absolute":
             band = np.inf if near is None else WARM_BAND * self.delta
             return minimise(
@@ -137,6 +162,34 @@ class Problem:
         """Log of predicted over observed loss, shape (n,)."""
         return self.law.evaluate_working(theta, self.x)[0] - self.y
 
+    def leverage(self, theta: FloatArray) -> FloatArray:
+        """Share of each row's error that the fit follows, from 0 to 1, shape (n,)."""
+        basis = _column_space(self._weighted_jacobian(theta, self._moving(theta)))
+        return np.asarray(np.sum(basis**2, axis=1))
+
+    def own_direction(self, theta: FloatArray, k: int) -> FloatArray:
+        """Return the unit vector of what only parameter k can do, shape (n,).
+
+        Its column of the weighted Jacobian after regression on the others; where they can do
+        all of it, the column itself.
+        """
+        others = self._moving(theta)
+        others[k] = False
+        basis = _column_space(self._weighted_jacobian(theta, others))
+        column = self._weighted_jacobian(theta, np.arange(theta.size) == k)[:, 0]
+        own = column - basis @ (basis.T @ column)
+        if np.linalg.norm(own) < RANK_LOST * np.linalg.norm(column):
+            own = column
+        return np.asarray(own / (np.linalg.norm(own) or 1.0))
+
+    def _moving(self, theta: FloatArray) -> npt.NDArray[np.bool_]:
+        moving: npt.NDArray[np.bool_] = ~(self.pinned | self.on_bound(theta))
+        return moving
+
+    def _weighted_jacobian(self, theta: FloatArray, columns: npt.NDArray[np.bool_]) -> FloatArray:
+        jacobian = self.law.evaluate_working(theta, self.x)[1]
+        return np.asarray(np.sqrt(self.weights)[:, None] * jacobian[:, columns])
+
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Curvature of the objective near theta, shape (p, p).
 
@@ -158,17 +211,44 @@ class Problem:
             hessian[a] += score @ (ahead - behind) / (2 * step[a])
         return 0.5 * (hessian + hessian.T)
 
+    @property
+    def confounded_columns(self) -> list[tuple[str, str]]:
+        """Pairs of columns with terms in the law of which one is a power of the other here."""
+        scaled = {p.scales[0] for p in self.law.parameters if p.scales is not None}
+        kept = [k for k, name in enumerate(self.law.columns) if name in scaled]
+        return [
+            (self.law.columns[j], self.law.columns[k])
+            for j, k in itertools.combinations(kept, 2)
+            if _correlated(self.x[:, j], self.x[:, k])
+        ]
+
+    @property
+    def confounded(self) -> npt.NDArray[np.bool_]:
+        """Which parameters belong to terms that cannot be told apart, shape (p,).
+
+        Coefficients of such terms, and their exponents unless they share one.
+        """
+        terms = {p.scales[0]: p for p in self.law.parameters if p.scales is not None}
+        lost: set[str] = set()
+        for pair in self.confounded_columns:
+            first, second = (terms[column] for column in pair)
+            lost |= {first.name, second.name}
+            if first.scales[1] != second.scales[1]:
+                lost |= {first.scales[1], second.scales[1]}
+        return np.array([name in lost for name in self.law.parameter_names]) & ~self.pinned
+
     def on_bound(self, theta: FloatArray) -> npt.NDArray[np.bool_]:
-        """Tell which parameters sit on a bound or shape a term that has vanished, shape (p,)."""
+        """Tell which parameters sit on a bound or shape only terms that vanished, shape (p,)."""
         reached = (theta <= self.lower) | (theta >= self.upper)
         held: npt.NDArray[np.bool_] = reached & ~self.pinned
-        for k, parameter in enumerate(self.law.parameters):
-            if parameter.scales is not None and held[k] and theta[k] <= self.lower[k]:
-                held[self.law.parameter_names.index(parameter.scales[1])] = True
+        vanished = held & (theta <= self.lower)
+        for k, exponent in enumerate(self.law.parameter_names):
+            terms = [p.scales is not None and p.scales[1] == exponent for p in self.law.parameters]
+            held[k] |= any(terms) and bool(vanished[terms].all())
         return held & ~self.pinned
 
 
-def _centre(law: Law, inputs: FloatArray, fixed: Mapping[str, float]) -> FloatArray:
+def _centre(law: Law, inputs: FloatArray, fixed: Collection[str]) -> FloatArray:
     """Mean of each column that may be centred.
 
     A pinned coefficient whose exponent is free has a constant logarithm only in the column's own
@@ -181,6 +261,18 @@ def _centre(law: Law, inputs: FloatArray, fixed: Mapping[str, float]) -> FloatAr
             if exponent not in fixed:
                 centre[law.columns.index(column)] = 0.0
     return centre
+
+
+def _column_space(matrix: FloatArray) -> FloatArray:
+    """Orthonormal basis of the columns, shape (n, rank)."""
+    length = np.linalg.norm(matrix, axis=0)
+    basis, size, _ = np.linalg.svd(matrix / np.where(length > 0, length, 1.0), full_matrices=False)
+    return np.asarray(basis[:, size > RANK_LOST * size[0]])
+
+
+def _correlated(u: FloatArray, v: FloatArray) -> bool:
+    """Whether one column follows from the other by a straight line."""
+    return bool(np.corrcoef(u, v)[0, 1] ** 2 > 1 - CONFOUNDED**2)
 
 
 def check_fixed(law: Law, fixed: Mapping[str, float] | None) -> dict[str, float]:

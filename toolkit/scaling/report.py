@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from toolkit.results import Summary, significant
+from toolkit.scaling.intervals import default_method
 
 if TYPE_CHECKING:
     from toolkit.scaling.result import ScalingFit
 
 __all__ = ["summarise"]
+
+BOUNDS = {"bca": "BCa", "jackknife": "jackknife, because the units are few"}
 
 
 def summarise(fit: "ScalingFit") -> Summary:
@@ -35,10 +38,10 @@ def summarise(fit: "ScalingFit") -> Summary:
         facts += [
             (
                 "bootstrap",
-                f"{len(draws)} resamples of {draws.units} units ({draws.unit}), "
+                f"{len(draws)} resamples of {draws.units} units ({draws.unit}), {draws.scheme}, "
                 f"{draws.distinct} distinct, {draws.failed} not certified",
             ),
-            ("bounds", "95 %, percentile"),
+            ("bounds", f"95 %, {BOUNDS[default_method(draws)]}"),
         ]
     notes = [f"{name}: pinned, not fitted" for name in fit.fixed]
     notes += [

@@ -1,9 +1,9 @@
-"""The bootstrap: which units are drawn and how often, block by block, and the fits that result."""
+"""The bootstrap of pairs: which units are drawn and how often, and the fits that result."""
 
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,14 @@ import pandas as pd
 
 from toolkit.errors import DataError, SmallSampleWarning
 from toolkit.numerics.compiling import FloatArray, IntArray
+from toolkit.numerics.counting import count_draws
 
-__all__ = ["Bootstrap", "Resampling", "block_height"]
+__all__ = ["FEW_UNITS", "Bootstrap", "Resampling", "Scheme", "block_height", "check_resamples"]
 
-FEW_UNITS = 10  # below this a bootstrap interval is mostly an opinion
-BLOCK_VALUES = 4_000_000  # numbers held at a time: a table of 100,000 rows stays in memory
+Scheme = Literal["pairs", "residual", "wild"]
+
+FEW_UNITS = 10  # below this the draws of a bootstrap are mostly an opinion
+BLOCK_VALUES = 500_000  # numbers held at a time: in the cache of a processor, whatever the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,11 @@ class Resampling:
     row_weights: FloatArray
     resamples: int
     drawn: IntArray | np.random.Generator
+
+    @property
+    def scheme(self) -> Scheme:
+        """What is drawn: units with all that belongs to them."""
+        return "pairs"
 
     @classmethod
     def plan(
@@ -83,15 +91,14 @@ class Resampling:
             )
         if units < FEW_UNITS:
             warnings.warn(
-                f"Only {units} independent units ({unit}): bootstrap intervals are unreliable.",
+                f"Only {units} independent units ({unit}): their resamples are a poor picture of "
+                "chance, so bounds rest on leaving out one at a time (method='jackknife').",
                 SmallSampleWarning,
                 stacklevel=4,
             )
         if isinstance(bootstrap, (int, np.integer)) and not isinstance(bootstrap, bool):
-            if bootstrap < 2:
-                raise DataError(f"bootstrap must be 0 or at least 2 resamples; got {bootstrap}.")
             source = np.random.default_rng(rng)
-            return cls(unit, units, unit_of, row_weights, int(bootstrap), source)
+            return cls(unit, units, unit_of, row_weights, check_resamples(bootstrap), source)
         positions = _check_positions(bootstrap, units)
         return cls(unit, units, unit_of, row_weights, len(positions), positions)
 
@@ -104,21 +111,33 @@ class Resampling:
         for first in range(0, self.resamples, height):
             count = min(height, self.resamples - first)
             if isinstance(self.drawn, np.random.Generator):
-                positions = self.drawn.integers(0, self.units, size=(count, self.units))
+                positions = self.drawn.integers(0, self.units, (count, self.units), np.int32)
             else:
                 positions = self.drawn[first : first + count]
-            row_start = self.units * np.arange(count)[:, None]
-            flat = (positions + row_start).ravel()
-            yield np.bincount(flat, minlength=self.units * count).reshape(count, self.units)
+            yield count_draws(positions, self.units)
 
     def weights(self, counts: IntArray) -> FloatArray:
         """Turn counts of units into weights of rows, shape (some resamples, n)."""
+        if self.unit == "row":
+            return counts * self.row_weights
         return counts[:, self.unit_of] * self.row_weights
+
+    def samples(self) -> Iterator[tuple[FloatArray, FloatArray | None]]:
+        """Yield the row weights of some resamples; the targets stay as they are (None)."""
+        for counts in self.blocks():
+            yield self.weights(counts), None
 
 
 def block_height(width: int) -> int:
     """Rows of a table that is so wide to work on at a time."""
     return max(1, BLOCK_VALUES // width)
+
+
+def check_resamples(number: object) -> int:
+    """Return a number of resamples, at least 2; raise `DataError` for anything else."""
+    if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < 2:
+        raise DataError(f"bootstrap must be 0 or at least 2 resamples; got {number!r}.")
+    return int(number)
 
 
 def _check_positions(given: object, units: int) -> IntArray:
@@ -151,6 +170,8 @@ class Bootstrap:
         Model evaluations.
     unit, units, distinct
         What was resampled, how many there are, how many resamples differ.
+    scheme : {"pairs", "residual", "wild"}
+        What was drawn: units, residuals, or signs of the residuals of a unit.
     """
 
     theta: FloatArray
@@ -159,6 +180,7 @@ class Bootstrap:
     unit: str
     units: int
     distinct: int
+    scheme: Scheme = "pairs"
 
     def __len__(self) -> int:
         return len(self.theta)

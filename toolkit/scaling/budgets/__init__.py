@@ -1,0 +1,1 @@
+"""What a budget buys: FLOPs, isoFLOP and envelope fits, allocation under constraints."""
