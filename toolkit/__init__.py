@@ -1,7 +1,8 @@
 """The statistics of scaling and evaluating language models.
 
-Rooms, loaded on first use: `scaling` (scaling-law fits), `datasets` (tables to work on),
-`plots` (one function per picture), `tables` (what a valid table is).
+Rooms, loaded on first use: `scaling` (scaling-law fits), `boundary` (capability boundaries),
+`datasets` (tables to work on), `readers` (files of evaluation tools), `plots` (one function per
+picture), `tables` (what a valid table is).
 """
 
 import importlib
@@ -19,11 +20,11 @@ from toolkit.errors import (
 from toolkit.warm import warm_up
 
 if TYPE_CHECKING:
-    from toolkit import datasets, plots, scaling, tables
+    from toolkit import boundary, datasets, plots, readers, scaling, tables
 
 __version__ = "0.1.0"
 
-_ROOMS = ("datasets", "plots", "scaling", "tables")
+_ROOMS = ("boundary", "datasets", "plots", "readers", "scaling", "tables")
 
 __all__ = [
     "ConvergenceWarning",
@@ -32,8 +33,10 @@ __all__ = [
     "ExtrapolationWarning",
     "IdentifiabilityWarning",
     "SmallSampleWarning",
+    "boundary",
     "datasets",
     "plots",
+    "readers",
     "scaling",
     "tables",
     "warm_up",

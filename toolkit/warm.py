@@ -18,11 +18,15 @@ def warm_up() -> float:
     >>> import toolkit as tk
     >>> seconds = tk.warm_up()
     """
-    from toolkit.numerics import absolute, minimise
+    from toolkit.numerics import absolute, minimise, pinball
     from toolkit.scaling import laws
+    from toolkit.scaling.downstream.score_laws import SCORE_LAWS
 
     began = time.perf_counter()
-    for law in laws.LAWS.values():
-        minimise.ready(law.model)
+    models = [law.model for law in laws.LAWS.values()]
+    models += [law.model for law in SCORE_LAWS.values()]
+    for model in models:
+        minimise.ready(model)
     absolute.ready()
+    pinball.ready()
     return time.perf_counter() - began

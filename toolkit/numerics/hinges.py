@@ -14,6 +14,7 @@ from toolkit.numerics.compiling import FloatArray, IntArray, kernel
 __all__ = ["hinge_optimum", "invert"]
 
 MOST_PIVOTS = 500
+SORTED_AFTER = 16  # breakpoints: a short walk needs the nearest few, a long one sorts the rest
 
 
 @kernel
@@ -124,14 +125,19 @@ def _walk(
     """
     hinges = weight.size
     count = _nearby(reach, speed, hinges, near)
+    picked = 0
     while count > 0:
-        first = 0
-        for k in range(1, count):
-            if reach[near[k]] < reach[near[first]]:
-                first = k
-        i = near[first]
-        near[first] = near[count - 1]
+        if picked == SORTED_AFTER:
+            near[:count] = near[:count][np.argsort(-reach[near[:count]])]
+        elif picked < SORTED_AFTER:
+            first = 0
+            for k in range(1, count):
+                if reach[near[k]] < reach[near[first]]:
+                    first = k
+            near[first], near[count - 1] = near[count - 1], near[first]
         count -= 1
+        picked += 1
+        i = int(near[count])
         if i >= hinges:
             return i
         steepest += weight[i] * abs(speed[i])

@@ -44,7 +44,7 @@ FLOOR, CEILING, STEEPEST = range(3)  # limits
 FARTHEST = 12.0  # |logit| that one end of the data must reach below: beyond, sigma is flat there
 MASS, SHARE, D, DX, DD, DDX, DDXX = range(7)  # sums over nodes
 
-BANDS = 4  # the smoothing band shrinks so many times, each time by this factor
+BANDS = 3  # the smoothing band shrinks so many times, each time by this factor
 BAND_SHRINK = 0.25
 STEPS_IN_BAND = 8
 LITTLE_GAIN = 1e-3  # as a share of the objective
@@ -64,7 +64,7 @@ def curve_values(theta: FloatArray, x: FloatArray, share: FloatArray, curve: Flo
 def _sums(
     logit: float, slope: float, x: FloatArray, mass: FloatArray
 ) -> tuple[float, float, float, float, float, float, float]:
-    """Sums of mass times 1, sigma, sigma', sigma' x, sigma'', sigma'' x and sigma'' x^2."""
+    """Sum mass times 1, sigma, sigma', sigma' x, sigma'', sigma'' x and sigma'' x^2."""
     total, share, d, dx, dd, ddx, ddxx = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for c in range(x.size):
         sigma = 1.0 / (1.0 + exp(-(logit + slope * x[c])))
@@ -84,7 +84,7 @@ def _sums(
 def _first_sums(
     logit: float, slope: float, x: FloatArray, mass: FloatArray
 ) -> tuple[float, float, float, float]:
-    """Sums of mass times 1, sigma, sigma' and sigma' x."""
+    """Sum mass times 1, sigma, sigma' and sigma' x."""
     total, share, d, dx = 0.0, 0.0, 0.0, 0.0
     for c in range(x.size):
         sigma = 1.0 / (1.0 + exp(-(logit + slope * x[c])))
@@ -120,7 +120,8 @@ def smooth_loss(
     gradient[TOP] = (1.0 - tau) * sums[SHARE]
     gradient[LOGIT] = (1.0 - tau) * rise * sums[D]
     gradient[SLOPE] = (1.0 - tau) * rise * sums[DX]
-    return (1.0 - tau) * (theta[BASE] * sums[MASS] + rise * sums[SHARE] - weighted_sum)
+    curve_sum = theta[BASE] * sums[MASS] + rise * sums[SHARE]
+    return float((1.0 - tau) * (curve_sum - weighted_sum))
 
 
 @kernel
