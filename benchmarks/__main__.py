@@ -17,10 +17,10 @@ def main() -> None:
         help="published starts given to the scipy loop (fewer: scaled up, and said)",
     )
     arguments = parser.parse_args()
-    from benchmarks import chinchilla
+    from benchmarks import boundary, chinchilla
     from benchmarks.timing import table
 
-    print(table(list(chinchilla.run(arguments.starts))))
+    print(table([*chinchilla.run(arguments.starts), *boundary.run()]))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import toolkit as tk
-from benchmarks import chinchilla
+from benchmarks import boundary, chinchilla
 from benchmarks.timing import Timing, cpu_seconds, table
 
 
@@ -42,3 +42,18 @@ def test_peer_and_toolkit_minimise_the_same_objective():
     assert value == pytest.approx(fit.objective, rel=1e-9)
     assert peer.objective(theta) == pytest.approx(fit.objective, rel=1e-9)
     assert np.abs(gradient).max() < 1e-6
+
+
+def test_the_boundary_peer_minimises_the_same_loss():
+    models = boundary.known_models(3000, 60)
+    fit = tk.boundary.fit(models, tau=boundary.TAU)
+    peer, weights = boundary.Peer(models), np.ones(3000)
+    theta = fit.values[0].copy()
+    theta[3] = np.log(theta[3])
+    found = fit.searches[0]
+    assert peer.exact(theta, weights) == pytest.approx(found.objective[found.best], rel=1e-9)
+    end, loss = peer.descend(np.array([0.2, 0.6, 23.0, 0.7]), weights, boundary.KAPPAS)
+    assert found.objective[found.best] <= loss <= found.objective[found.best] * (1 + 1e-2)
+    shifted = end + np.array([0.0, 0.0, 1e-6, 0.0])
+    change = peer.smoothed(shifted, weights, 50.0)[0] - peer.smoothed(end, weights, 50.0)[0]
+    assert change == pytest.approx(1e-6 * peer.smoothed(end, weights, 50.0)[1][2], rel=1e-3)

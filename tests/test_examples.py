@@ -12,7 +12,7 @@ import pytest
 
 import toolkit as tk
 
-ROOMS = ("datasets", "plots", "readers", "scaling", "tables")
+ROOMS = ("boundary", "datasets", "plots", "readers", "scaling", "tables")
 
 
 def _modules():

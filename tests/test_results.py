@@ -4,9 +4,16 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from toolkit.errors import DataError
-from toolkit.results import Interval, Summary, bootstrap_interval, significant
+from toolkit.results import (
+    Interval,
+    Summary,
+    bootstrap_interval,
+    jackknife_interval,
+    significant,
+)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +75,9 @@ def test_draws_that_failed_are_left_out_and_not_counted() -> None:
         ([1.0, 2.0], {"level": 95}, "level must lie between 0 and 1, for example 0.95; got 95"),
         ([1.0, 2.0], {"level": 0.0}, "got 0.0"),
         ([1.0, 2.0], {"level": np.nan}, "got nan"),
-        ([1.0, 2.0], {"method": "bca"}, "method must be 'percentile' or 'basic'; got 'bca'"),
+        ([1.0, 2.0], {"method": "wald"}, "must be 'percentile', 'basic' or 'bca'; got 'wald'"),
+        ([1.0, 2.0], {"method": "bca"}, "needs the values without each unit: give left_out"),
+        ([1.5, 1.5, np.nan], {}, "All 2 values are 1.5: an interval of no width"),
         ([1.0, np.nan], {}, "at least 2 finite resamples; fit with bootstrap=1000"),
         ([], {}, "at least 2 finite resamples"),
         ([[1.0, 2.0], [3.0, 4.0]], {}, r"one quantity, shape \(resamples,\); got \(2, 2\)"),
@@ -79,6 +88,51 @@ def test_an_interval_that_nothing_supports_is_refused(
 ) -> None:
     with pytest.raises(DataError, match=said):
         bootstrap_interval(1.5, np.array(draws), **options)  # type: ignore[arg-type]
+
+
+def means_without_each(data: np.ndarray) -> np.ndarray:
+    return (data.sum() - data) / (data.size - 1)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_a_bca_interval_is_that_of_scipy(level: float) -> None:
+    data = np.random.default_rng(0).exponential(size=25)
+    theirs = stats.bootstrap(
+        (data,), np.mean, confidence_level=level, method="BCa", n_resamples=999, rng=1
+    )
+    interval = bootstrap_interval(
+        data.mean(),
+        theirs.bootstrap_distribution,
+        level=level,
+        method="bca",
+        left_out=means_without_each(data),
+    )
+    assert (interval.lower, interval.upper) == pytest.approx(
+        tuple(theirs.confidence_interval), rel=1e-12
+    )
+    assert interval.method == "BCa bootstrap"
+
+
+def test_a_bca_interval_without_bias_and_skew_takes_plain_quantiles() -> None:
+    draws, left_out = np.arange(-50.0, 51.0), np.array([-1.0, 0.0, 1.0])
+    interval = bootstrap_interval(0.0, draws, level=0.9, method="bca", left_out=left_out)
+    assert (interval.lower, interval.upper) == pytest.approx((-45.0, 45.0))
+
+
+def test_a_bca_interval_stays_within_draws_that_all_lie_on_one_side() -> None:
+    draws, left_out = np.arange(1.0, 100.0), np.array([0.0, 0.0, 9.0])
+    interval = bootstrap_interval(0.0, draws, method="bca", left_out=left_out)
+    assert 1.0 <= interval.lower < interval.upper <= 99.0
+
+
+def test_a_jackknife_interval_of_a_mean_is_the_interval_of_student() -> None:
+    data = np.random.default_rng(2).normal(size=7)
+    interval = jackknife_interval(data.mean(), means_without_each(data), level=0.9, unit="run")
+    expected = stats.t.interval(0.9, 6, data.mean(), stats.sem(data))
+    assert (interval.lower, interval.upper) == pytest.approx(expected, rel=1e-12)
+    assert (interval.method, interval.unit, interval.resamples) == ("jackknife", "run", 7)
+    with pytest.raises(DataError, match="All 3 values are 2: an interval of no width"):
+        jackknife_interval(2.0, np.full(3, 2.0))
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,18 @@ def test_threads_change_no_bit(plane, noisy_plane, free, threads):
         np.testing.assert_array_equal(getattr(one, name), getattr(many, name))
 
 
+def test_each_problem_can_have_its_own_targets(plane, noisy_plane, free):
+    x, y = noisy_plane(6)
+    targets = y + np.random.default_rng(0).normal(0, 0.05, (5, y.size))
+    box = free(3) | {"delta": 0.1}
+    one, start = np.ones((1, y.size)), np.zeros((1, 3))
+    together = minimise(plane, x, targets, one, start, **box)
+    for k, row in enumerate(targets):
+        alone = minimise(plane, x, row, one, start, **box)
+        np.testing.assert_array_equal(together.theta[k], alone.theta[0])
+        assert together.certified[k]
+
+
 def test_weight_vectors_and_starts_must_match(plane, noisy_plane, free):
     x, y = noisy_plane(0)
     with pytest.raises(ValueError, match="2 weight vectors and 3 starts do not match"):

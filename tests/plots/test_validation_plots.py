@@ -54,11 +54,11 @@ def test_without_bootstrap_there_are_no_intervals(some_runs, ax):
     assert legend(ax)[0] == "chinchilla"
 
 
-def test_extrapolation_error_is_drawn_in_the_middle_of_its_bin(some_runs, ax):
+def test_extrapolation_error_is_drawn_at_the_mean_distance_of_its_bin(some_runs, ax):
     rolling = scaling.backtest("chinchilla", some_runs, levels=[2e20])
     extrapolation_error(rolling, width=0.5, ax=ax)
     table = rolling.by_decades(0.5).loc["chinchilla"]
-    assert_allclose(ax.lines[0].get_xdata(), np.maximum(table.index - 0.25, 0))
+    assert_allclose(ax.lines[0].get_xdata(), table["decades"])
     assert_allclose(ax.lines[0].get_ydata(), table["error"])
     assert ax.get_yscale() == "log"
     assert ax.get_xlabel().startswith("powers of ten of training compute")

@@ -73,6 +73,21 @@ def random_bits(runs, *, after):
     )
 
 
+CURVE_VALUES = {
+    "pow2": {"A": 10.0, "alpha": 0.06},
+    "pow3": {"A": 1e6, "c": 1.5, "alpha": 0.6},
+    "pow4": {"A": 3.0, "c": 1.5, "S": 3e9, "alpha": 0.6},
+    "exp3": {"A": 3.0, "c": 1.5, "S": 3e9},
+    "weibull": {"A": 3.0, "c": 1.5, "S": 3e9, "alpha": 0.6},
+    "vapor": {"A": 10.0, "S": 1e8, "alpha": 0.06},
+    "ilog2": {"A": 30.0, "c": 1.5},
+    "log_power": {"A": 3.0, "S": 3e11, "alpha": 0.6},
+    "mmf": {"A": 3.0, "c": 1.5, "S": 3e9, "alpha": 0.6},
+    "gompertz": {"A": 3.0, "c": 1.5, "S": 3e9, "alpha": 0.6},
+    "logistic": {"A": 3.0, "c": 1.5, "S": 3e9},
+    "bertalanffy": {"A": 3.0, "c": 1.5, "S": 3e9},
+}
+
 TRUTHS = {
     "chinchilla": Truth(
         preset("chinchilla", "besiroglu2024"), SIZE_AND_DATA, headline="params_exponent"
@@ -240,4 +255,10 @@ TRUTHS = {
         grid(tokens=np.geomspace(1e4, 1e11, 240)),
         headline="c",
     ),
+    **{
+        f"curve_{family}": Truth(
+            values, grid(tokens=np.geomspace(1e8, 1e12, 240)), headline=[*values][-1], noise=0.003
+        )
+        for family, values in CURVE_VALUES.items()
+    },
 }

@@ -7,7 +7,7 @@ import pytest
 
 import toolkit as tk
 from toolkit.errors import DataError
-from toolkit.scaling.hyperparameters import (
+from toolkit.scaling.laws.hyperparameters import (
     HYPERPARAMETER_RULES,
     best_batch_size,
     best_learning_rate,

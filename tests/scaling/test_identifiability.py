@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from toolkit.datasets.simulate import simulate_runs
+from toolkit.datasets.simulate import isoflop_design, simulate_runs
 from toolkit.errors import ConvergenceWarning, IdentifiabilityWarning
 from toolkit.scaling import fit
 
@@ -49,6 +49,36 @@ def test_tokens_proportional_to_size_leave_coefficients_undetermined(noise):
     assert known.condition > 1e5
     assert "A" in text
     assert "B" in text
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("power", [1.0, 0.7])
+def test_exponents_of_columns_that_rise_together_are_refused(seed, power):
+    """Any split between the two terms fits as well."""
+    runs = line(20 * SIZES**power * 1e9 ** (1 - power), seed, noise=0.002)
+    found, text = fit_doubtful(runs)
+    known = found.identifiability()
+    assert not known.identified[["A", "B", "alpha", "beta"]].any()
+    assert known.confounded == [("params", "tokens")]
+    assert "params and tokens rise together" in text
+    assert "chinchilla_tied" in text
+    assert "params and tokens" in known.summary().text()
+
+
+def test_the_tied_law_keeps_its_exponent_where_columns_rise_together():
+    runs = line(20 * SIZES, noise=0.002)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tied = fit("chinchilla_tied", runs).identifiability().identified
+    assert any("params and tokens rise together" in str(w.message) for w in caught)
+    assert tied["alpha"]
+    assert not tied[["A", "B"]].any()
+
+
+def test_a_known_exponent_takes_the_confusion_away():
+    found = fit("chinchilla", line(20 * SIZES), fixed={"A": 482.0, "alpha": 0.348})
+    assert found.identifiability().confounded == []
+    assert found.identifiability().identified["beta"]
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.03])
@@ -120,3 +150,37 @@ def test_the_report_names_every_parameter(runs):
     text = repr(fit("chinchilla", runs).identifiability())
     for name in ("A", "B", "E", "alpha", "beta", "condition number"):
         assert name in text
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_loss_below_the_floor_is_a_residual(study, seed):
+    """A fit of log(loss - E) would have no number there, or push E below every loss."""
+    law = {"A": 482.0, "B": 2085.0, "E": 1.7, "alpha": 0.348, "beta": 0.366}
+    runs = simulate_runs("chinchilla", law, study()[["params", "tokens"]], noise=0.003, rng=seed)
+    clean = fit("chinchilla", runs)
+    low = runs["loss"].to_numpy().copy()
+    low[-1] = 1.6
+    found = fit("chinchilla", runs.assign(loss=low))
+    assert found.params["E"] > 1.6
+    assert found.params["E"] == pytest.approx(clean.params["E"], abs=0.05)
+    assert found.residuals.iloc[-1] < -0.1
+    assert found.identifiability().identified["E"]
+
+
+def test_a_floor_that_collapses_along_the_ridge_is_told():
+    """Few, close, noisy runs: the floor goes to nothing while the size term takes its place."""
+    design = isoflop_design([1e19, 2e19], np.geomspace(10, 40, 8))
+    runs = simulate_runs("chinchilla", "besiroglu2024", design, noise=0.01, rng=0)
+    found, text = fit_doubtful(runs)
+    assert not found.identifiability().identified["E"]
+    assert "E" in text
+
+
+def test_the_mean_of_the_losses_has_the_optimum_of_their_sum(runs):
+    """A minimiser with absolute tolerances stops early on the mean of tiny Huber losses."""
+    total = fit("chinchilla", runs)
+    mean = fit("chinchilla", runs.assign(share=1 / len(runs)), weights="share")
+    np.testing.assert_allclose(mean.values, total.values, rtol=1e-7)
+    assert mean.objective == pytest.approx(total.objective / len(runs), rel=1e-11)
+    assert mean.certified
+    assert mean.identifiability().identified.equals(total.identifiability().identified)

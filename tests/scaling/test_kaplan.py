@@ -5,7 +5,7 @@ import pytest
 
 from toolkit.errors import DataError
 from toolkit.scaling import laws
-from toolkit.scaling.kaplan import (
+from toolkit.scaling.laws.kaplan import (
     FLOPS_PER_PETAFLOP_DAY,
     critical_batch_size,
     minimum_steps,

@@ -6,8 +6,8 @@ from scipy.optimize import brentq
 
 import toolkit as tk
 from toolkit.errors import DataError
-from toolkit.scaling.broken import broken
-from toolkit.scaling.extrapolation import extrapolation_law
+from toolkit.scaling.laws.broken import broken
+from toolkit.scaling.laws.extrapolation import extrapolation_law
 
 X = np.geomspace(1e6, 1e11, 40)
 

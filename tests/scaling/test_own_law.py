@@ -8,7 +8,7 @@ import pytest
 
 from toolkit.errors import DataError
 from toolkit.scaling import fit, own_law
-from toolkit.scaling.units import Unit, unit_changes
+from toolkit.scaling.laws.units import Unit, unit_changes
 
 RANGES = {"A": 400, "B": 400, "E": (0.5, 3), "alpha": (0.1, 0.9), "beta": (0.1, 0.9)}
 

@@ -86,9 +86,9 @@ def extrapolation_error(
     Returns
     -------
     Axes
-        x: powers of ten beyond the largest fitted run, each error in the middle of its bin (bins
-        inside the fitted range at 0); y: error in percent of the loss, log. Thin marks are the
-        single predictions.
+        x: powers of ten beyond the largest fitted run (0 inside its range), each error at the
+        mean distance of the predictions in its bin; y: error in percent of the loss, log. Thin
+        marks are the single predictions.
 
     Examples
     --------
@@ -109,9 +109,8 @@ def extrapolation_error(
         seen = size > 0  # an exact prediction has no place on a log axis
         ax.scatter(decades[seen], size[seen], s=6, color=color, alpha=0.25, linewidths=0)
         binned = bins.xs(law)
-        middle = np.maximum(binned.index.to_numpy() - width / 2, 0.0)
         ax.plot(
-            middle,
+            binned["decades"].to_numpy(),
             binned["error"].to_numpy(),
             marker + "-",
             color=color,

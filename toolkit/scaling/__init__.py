@@ -1,25 +1,25 @@
 """Scaling laws: loss as a function of size, data and compute, and how far to trust the fit."""
 
 from toolkit.scaling import downstream, laws
-from toolkit.scaling.broken import broken
 from toolkit.scaling.budgets import flops
 from toolkit.scaling.budgets.constrained import least_compute, least_loss
 from toolkit.scaling.budgets.envelope import fit_envelope
 from toolkit.scaling.budgets.frontier import FrontierFit
 from toolkit.scaling.budgets.isoflop import fit_isoflops, isoflop_minima
-from toolkit.scaling.chinchilla import CHINCHILLA, hoffmann_starts
-from toolkit.scaling.extrapolation import extrapolation_law
-from toolkit.scaling.finetuning import TRANSFER, finetuning_law
 from toolkit.scaling.fit import fit
-from toolkit.scaling.hyperparameters import best_batch_size, best_learning_rate
-from toolkit.scaling.kaplan import (
+from toolkit.scaling.law import Law, Parameter, Preset
+from toolkit.scaling.laws.broken import broken
+from toolkit.scaling.laws.chinchilla import CHINCHILLA, hoffmann_starts
+from toolkit.scaling.laws.extrapolation import extrapolation_law
+from toolkit.scaling.laws.finetuning import TRANSFER, finetuning_law
+from toolkit.scaling.laws.hyperparameters import best_batch_size, best_learning_rate
+from toolkit.scaling.laws.kaplan import (
     critical_batch_size,
     minimum_steps,
     tokens_without_overfitting,
 )
-from toolkit.scaling.law import Law, Parameter, Preset
-from toolkit.scaling.learning_curves import CURVES, learning_curve
-from toolkit.scaling.own import own_law
+from toolkit.scaling.laws.learning_curves import CURVES, learning_curve
+from toolkit.scaling.laws.own import own_law
 from toolkit.scaling.result import ScalingFit
 from toolkit.scaling.selection import Selection, select_model
 from toolkit.scaling.stopping import CurveForecast, forecast_curve

@@ -75,7 +75,10 @@ def fit(
     fixed : mapping of parameter name to value, optional
         Parameters that are pinned, not fitted; the result tells which.
     weights : str, optional
-        Column with positive row weights. A weight of 2 equals a repeated row.
+        Column with positive row weights. A weight of 2 equals a repeated row. Where the noise of
+        rows differs and is known, as from repeated seeds, use the inverse of its variance:
+        ``1 / groups["log_loss"].var()`` per configuration, better pooled over similar ones (a
+        variance from three seeds is off by half). Only ratios of weights matter.
     bootstrap : int or array of int, shape (resamples, units)
         Number of resamples (0: no intervals), or, for pairs, the positions of the drawn units of
         each.
@@ -85,8 +88,10 @@ def fit(
         ``residual`` adds residuals drawn with replacement, as if all errors were alike and
         independent; ``wild`` flips the sign of each unit's own residuals at random, so that
         errors may differ in size and be shared inside a cluster. Both enlarge residuals by what
-        the fit took from them, and both suit designs with few runs, of which a resample of
-        pairs leaves a third out.
+        the fit took from them, and suit designs with few runs, of which a resample of pairs
+        leaves a third out; with squared loss, or a threshold not below the noise. A robust fit
+        draws its curve through some runs: with 60 runs and a threshold of a quarter of the noise
+        both give 0.7 to 0.8 of the true spread (pairs: 0.96), with 240 runs 0.9 (pairs: 1.02).
     cluster : str, optional
         Column that names the independent unit of each row, for example ``"run"``. Rows are
         resampled when missing; then no two rows may be equal.
@@ -304,7 +309,7 @@ def _refit(
     if thin > FEW_THIN * len(theta):
         warnings.warn(
             f"{thin} of {len(theta)} resamples hold too few different points to determine the "
-            "law. Keep every run instead: resample='wild'.",
+            "law. Keep every run instead: loss='squared' and resample='wild'.",
             SmallSampleWarning,
             stacklevel=3,
         )

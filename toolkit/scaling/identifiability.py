@@ -1,7 +1,7 @@
 """Which parameters the data determine: conditioning, the flattest direction, and its price."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from toolkit.results import Summary, significant
 __all__ = ["DIFFERENCE", "FACTOR", "Identifiability", "assess"]
 
 COLLINEAR = 300.0  # inflation of a standard error by the other parameters that decides against it
+DOUBTFUL = 0.25  # share of the half-widths below from which the curvature is not trusted
 FACTOR, DIFFERENCE = np.log(10.0), 0.5  # half-widths of a 95 % interval that decide against it
 
 
@@ -33,6 +34,10 @@ class Identifiability:
         for exponents); whether it sits on a bound or is pinned; the verdict. Not identified are
         parameters on a bound, with an inflation above 300, or with a 95 % interval wider than a
         factor of ten either way (exponents: 0.5 either way), and those of confounded columns.
+        Where the interval comes within a quarter of that, the law is also fitted with the
+        parameter held there (see `toolkit.scaling.profile`).
+    widest : array, shape (p,)
+        Half-widths that decide against a parameter: log(10) for positive ones, else 0.5.
     confounded : sequence of (column, column)
         Columns of which one is a power of the other in these runs, so that their terms cannot be
         told apart.
@@ -40,7 +45,24 @@ class Identifiability:
 
     condition: float
     parameters: pd.DataFrame
+    widest: FloatArray
     confounded: Sequence[tuple[str, str]] = ()
+
+    @property
+    def doubtful(self) -> list[str]:
+        """Parameters identified by an interval so wide that curvature may not tell its ends."""
+        identified, pinned, error = (
+            self.parameters[name].to_numpy() for name in ("identified", "pinned", "standard_error")
+        )
+        wide = 1.96 * error > DOUBTFUL * self.widest  # never where the error is not a number
+        return list(self.parameters.index[identified & wide & ~pinned])
+
+    def without(self, names: Sequence[str]) -> "Identifiability":
+        """Return the same report with some parameters not identified."""
+        if not names:
+            return self
+        verdict = self.parameters["identified"] & ~self.parameters.index.isin(names)
+        return replace(self, parameters=self.parameters.assign(identified=verdict))
 
     @property
     def identified(self) -> pd.Series:
@@ -153,7 +175,8 @@ def assess(
         },
         index=pd.Index(names, name="parameter"),
     )
-    return Identifiability(float(singular[0] / singular[-1]), table, confounded_columns)
+    condition = float(singular[0] / singular[-1])
+    return Identifiability(condition, table, widest, confounded_columns)
 
 
 def _lengths(rows: FloatArray, free: npt.NDArray[np.bool_]) -> FloatArray:

@@ -241,9 +241,12 @@ class Law:
         """
         if isinstance(table, Mapping):
             table = {name: np.atleast_1d(np.asarray(v)) for name, v in table.items()}
-        checked = tables.check(table, self.columns)
+        return self.checked_inputs(tables.check(table, self.columns))
+
+    def checked_inputs(self, table: pd.DataFrame) -> FloatArray:
+        """Columns as the kernel takes them, of a table that `tables.check` has returned."""
         columns = [
-            _as_input(checked[name] if name in tables.COLUMNS else _number(checked, name))
+            _as_input(table[name] if name in tables.COLUMNS else _number(table, name))
             for name in self.columns
         ]
         return np.column_stack(columns)

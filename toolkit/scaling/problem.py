@@ -72,7 +72,7 @@ class Problem:
         fixed: Mapping[str, float],
     ) -> Self:
         """Centre the columns of a checked table and pin the fixed parameters."""
-        inputs = law.inputs(table)
+        inputs = law.checked_inputs(table)
         centre = _centre(law, inputs, fixed)
         row_weights = np.ones(len(table)) if weights is None else table[weights].to_numpy(float)
         y = np.log(table[target].to_numpy(dtype=np.float64))
@@ -213,9 +213,12 @@ class Problem:
 
     @property
     def confounded_columns(self) -> list[tuple[str, str]]:
-        """Pairs of columns with terms in the law of which one is a power of the other here."""
-        scaled = {p.scales[0] for p in self.law.parameters if p.scales is not None}
-        kept = [k for k, name in enumerate(self.law.columns) if name in scaled]
+        """Pairs of columns of which one is a power of the other here, with free exponents both."""
+        names = np.array(self.law.parameter_names)
+        pinned = set(names[self.pinned])
+        scaled = [p.scales for p in self.law.parameters if p.scales is not None]
+        columns = {column for column, exponent in scaled if exponent not in pinned}
+        kept = [k for k, name in enumerate(self.law.columns) if name in columns]
         return [
             (self.law.columns[j], self.law.columns[k])
             for j, k in itertools.combinations(kept, 2)
@@ -228,13 +231,12 @@ class Problem:
 
         Coefficients of such terms, and their exponents unless they share one.
         """
-        terms = {p.scales[0]: p for p in self.law.parameters if p.scales is not None}
         lost: set[str] = set()
         for pair in self.confounded_columns:
-            first, second = (terms[column] for column in pair)
-            lost |= {first.name, second.name}
-            if first.scales[1] != second.scales[1]:
-                lost |= {first.scales[1], second.scales[1]}
+            terms = [p for p in self.law.parameters if p.scales and p.scales[0] in pair]
+            lost |= {p.name for p in terms}
+            exponents = {p.scales[1] for p in terms if p.scales}
+            lost |= exponents if len(exponents) > 1 else set()
         return np.array([name in lost for name in self.law.parameter_names]) & ~self.pinned
 
     def on_bound(self, theta: FloatArray) -> npt.NDArray[np.bool_]:
@@ -267,7 +269,7 @@ def _column_space(matrix: FloatArray) -> FloatArray:
     """Orthonormal basis of the columns, shape (n, rank)."""
     length = np.linalg.norm(matrix, axis=0)
     basis, size, _ = np.linalg.svd(matrix / np.where(length > 0, length, 1.0), full_matrices=False)
-    return np.asarray(basis[:, size > RANK_LOST * size[0]])
+    return np.asarray(basis[:, size > RANK_LOST * size.max(initial=0.0)])
 
 
 def _correlated(u: FloatArray, v: FloatArray) -> bool:

@@ -8,7 +8,7 @@ is no likelihood: a rise has to be measured against the noise of its own scores.
 vector of the parameter's column of the weighted Jacobian after regression on the other columns:
 what only this parameter can do. With score psi of the residuals r, ``2 rise / scale`` is, for many
 independent units, chi-squared with one degree of freedom, where ``scale = sum over units of (sum of
-u psi(r))**2 / mean slope of psi`` (Kent 1982, Biometrika 69; for robust regression Schrader and
+u psi(r))**2 / sum of u**2 psi'(r)`` (Kent 1982, Biometrika 69; for robust regression Schrader and
 Hettmansperger 1980, Biometrika 67). Errors may so be larger for some runs than for others, and
 shared inside a cluster. Student's quantile stands in for the normal one, and rows / (rows - p) for
 the errors that the fit followed. It remains an approximation: with few runs compare it with
@@ -33,14 +33,14 @@ from toolkit.scaling.law import Parameter
 if TYPE_CHECKING:
     from toolkit.scaling.result import ScalingFit
 
-__all__ = ["Profile", "profile"]
+__all__ = ["Profile", "leaves_its_valley", "profile"]
 
 FAR_FACTOR, FAR_DIFFERENCE = 3 * FACTOR, 3 * DIFFERENCE  # how far a profile looks, either way
 FIRST_SHARE, STRIDE = 1 / 256, 1.6  # first step outward, as a share of the way; each next one
 SIDE_POINTS = 20
-EXACT = 1e-11  # residuals below this are rounding
+EXACT = 1e-9  # residuals below this are rounding, or what it leaves of a minimum
 CLEARLY_ABOVE = 2.0  # thresholds at which a default grid ends
-NEAREST_SHARE = 0.25  # of the residuals: how steep the score is at zero is judged by these
+NEAREST_SHARE = 0.5  # of the residuals: how steep the score is at zero is judged by these
 LOWER = 1e-6  # as a share of the objective: a profile that far below the fit found a better one
 
 
@@ -149,6 +149,27 @@ def profile(fit: "ScalingFit", name: str, grid: npt.ArrayLike | None, level: flo
     )
 
 
+def leaves_its_valley(fit: "ScalingFit", name: str, level: float = 0.95) -> bool:
+    """Whether the objective passes the threshold within a factor of ten, or 0.5, either way.
+
+    The two ends of a profile, for a verdict that costs less.
+    """
+    search = _Search(fit, name)
+    enough = fit.objective + _threshold(fit, search, level)
+    reach = FACTOR if search.parameter.positive else DIFFERENCE
+    for side, limit in ((-1, search.lowest), (1, search.highest)):
+        theta, objective = search.optimum, fit.objective
+        for share in np.linspace(0.25, 1.0, 4):
+            at = search.optimum[search.k] + side * share * reach
+            at = min(at, limit) if side > 0 else max(at, limit)  # the bound itself may be too far
+            theta, objective = search.minimum(at, theta)
+            if objective > enough:
+                break
+        if objective <= enough:
+            return False
+    return True
+
+
 class _Search:
     """Constrained fits of one problem, with one parameter held."""
 
@@ -244,18 +265,20 @@ def _threshold(fit: "ScalingFit", search: _Search, level: float) -> float:
         score = np.sign(residuals)
     else:
         score = np.clip(residuals, -problem.delta, problem.delta)
-    band = max(problem.delta, float(np.quantile(np.abs(residuals), NEAREST_SHARE)))
-    if not band > EXACT:
-        raise DataError("The law goes through the runs: without noise no rise is a large one.")
-    slope = np.average(np.abs(residuals) <= band, weights=weights)
+    typical = float(np.quantile(np.abs(residuals), NEAREST_SHARE))
+    if not typical > EXACT:
+        raise DataError("The law goes through the runs: without noise no rise is a small one.")
+    band = max(problem.delta, typical)
+    own = problem.own_direction(optimum, search.k)
+    slope = np.sum(own[np.abs(residuals) <= band] ** 2)
     if np.isfinite(band):
         slope *= (problem.delta or 1.0) / band
-    pull = problem.own_direction(optimum, search.k) * np.sqrt(weights) * score
+    pull: FloatArray = own * np.sqrt(weights) * score
     rows, free = len(residuals), int((~problem.pinned).sum())
     freedom = rows - free
     if fit.cluster is not None:
         unit_of, labels = pd.factorize(fit.runs[fit.cluster])
-        pull = np.bincount(unit_of, pull)
+        pull = np.bincount(unit_of, pull).astype(np.float64)
         freedom = min(freedom, len(labels) - 1)
     spread = np.sum(pull**2) * rows / (rows - free)
     quantile = special.stdtrit(freedom, (1 + level) / 2)

@@ -24,7 +24,7 @@ from toolkit.scaling.influence import leave_one_out
 from toolkit.scaling.intervals import intervals, resampled
 from toolkit.scaling.law import Law
 from toolkit.scaling.problem import Problem
-from toolkit.scaling.profile import Profile, profile
+from toolkit.scaling.profile import Profile, leaves_its_valley, profile
 from toolkit.scaling.report import summarise
 from toolkit.scaling.resampling import Bootstrap
 
@@ -117,10 +117,11 @@ class ScalingFit:
 
         The default is ``bca``: on simulated runs like those of Hoffmann et al. 2022 (the table of
         ``python -m benchmarks.interval_coverage``), its 95 % interval of the allocation exponent
-        covers the truth in 95 to 96 % of studies with 60 runs and in 93 to 96 % with 240, where
-        clusters are named if errors are shared in them. The percentile interval is as good with
-        240 runs and too wide with 60 (97 to 98 %), the basic one too narrow (91 to 95 %).
-        With fewer than 10 units, draws are too few and the default is ``jackknife``.
+        covers the truth in 96 to 97 % of studies with 60 runs and in 94 to 96 % with 240. The
+        percentile interval is as good with 240 runs (95 to 97 %) and too wide with 60 (98 to
+        99 %); the basic one goes from 92 to 98 %. That is where clusters are named if errors are
+        shared in them: unnamed, every method covers 83 to 88 % only. With fewer than 10 units
+        there is too little to draw from, and the default is ``jackknife``.
 
         Parameters
         ----------
@@ -289,7 +290,7 @@ class ScalingFit:
     def identifiability(self) -> Identifiability:
         """Condition number, flattest direction, and which parameters the data determine."""
         problem = self.problem
-        return assess(
+        known = assess(
             self.law.parameter_names,
             np.array([p.positive for p in self.law.parameters]),
             self.law.evaluate_working(self.theta, problem.x)[1],
@@ -303,6 +304,7 @@ class ScalingFit:
             problem.confounded,
             problem.confounded_columns,
         )
+        return known.without([name for name in known.doubtful if not leaves_its_valley(self, name)])
 
     def profile(
         self, name: str, grid: npt.ArrayLike | None = None, *, level: float = 0.95

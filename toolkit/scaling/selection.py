@@ -15,8 +15,8 @@ from scipy.stats import rankdata
 from toolkit import tables
 from toolkit.errors import DataError, IdentifiabilityWarning
 from toolkit.numerics.compiling import FloatArray
-from toolkit.scaling.finetuning import finetuning_law
 from toolkit.scaling.fit import fit
+from toolkit.scaling.laws.finetuning import finetuning_law
 
 __all__ = ["Selection", "select_model"]
 

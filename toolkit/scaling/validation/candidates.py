@@ -17,8 +17,8 @@ from toolkit.errors import (
 from toolkit.numerics.compiling import FloatArray
 from toolkit.scaling import laws as catalogue
 from toolkit.scaling.fit import fit
-from toolkit.scaling.kaplan import KAPLAN_FLOPS
 from toolkit.scaling.law import Law
+from toolkit.scaling.laws.kaplan import KAPLAN_FLOPS
 from toolkit.scaling.result import ScalingFit
 
 __all__ = [

@@ -86,8 +86,8 @@ class Validation:
         Returns
         -------
         DataFrame
-            Indexed by law and the upper end of the bin (0: inside the range); columns as in
-            `table`.
+            Indexed by law and the upper end of the bin (0: inside the range): mean distance
+            ``decades`` of its predictions, then columns as in `table`.
         """
         if not 0 < width < np.inf:
             raise DataError(f"width must be a positive number of powers of ten; got {width!r}.")
@@ -95,7 +95,9 @@ class Validation:
         for law, mine in self._by_law():
             ends = np.maximum(np.ceil(mine["decades"].to_numpy() / width - 1e-9), 0) * width
             for end in np.unique(ends):
-                rows[law, float(end)] = _errors(mine[ends == end])
+                inside = mine[ends == end]
+                distance = float(np.maximum(inside["decades"], 0.0).mean())
+                rows[law, float(end)] = {"decades": distance, **_errors(inside)}
         index = pd.MultiIndex.from_tuples(list(rows), names=["law", "decades_up_to"])
         return pd.DataFrame(list(rows.values()), index=index)
 

@@ -80,7 +80,7 @@ def best_learning_rate(rule: str = "step-law", **columns: npt.ArrayLike) -> Floa
 
     Examples
     --------
-    >>> from toolkit.scaling.hyperparameters import best_learning_rate
+    >>> from toolkit.scaling.laws.hyperparameters import best_learning_rate
     >>> float(best_learning_rate(params=1e9, tokens=1e11).round(5))
     0.00163
     """
@@ -104,7 +104,7 @@ def best_batch_size(rule: str = "step-law", **columns: npt.ArrayLike) -> FloatAr
 
     Examples
     --------
-    >>> from toolkit.scaling.hyperparameters import best_batch_size
+    >>> from toolkit.scaling.laws.hyperparameters import best_batch_size
     >>> float(best_batch_size(tokens=1e11).round(-4))
     1110000.0
     """

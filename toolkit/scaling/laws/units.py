@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolkit.numerics.compiling import FloatArray
-from toolkit.scaling.starts import spread
+from toolkit.scaling.laws.starts import spread
 
 __all__ = ["Unit", "unit_changes"]
 

@@ -1,33 +1,34 @@
 """The catalogue of laws, by name."""
 
 from toolkit.errors import DataError
-from toolkit.scaling.broken import BROKEN
-from toolkit.scaling.chinchilla import CHINCHILLA
-from toolkit.scaling.compressed import COMPRESSED
-from toolkit.scaling.extrapolation import EXTRAPOLATION_LAWS
-from toolkit.scaling.farseer import FARSEER
-from toolkit.scaling.finetuning import FINETUNING, FINETUNING_PLAIN
-from toolkit.scaling.granularity import GRANULARITY
-from toolkit.scaling.kaplan import (
+from toolkit.scaling.law import Law
+from toolkit.scaling.laws.broken import BROKEN
+from toolkit.scaling.laws.chinchilla import CHINCHILLA
+from toolkit.scaling.laws.compressed import COMPRESSED
+from toolkit.scaling.laws.extrapolation import EXTRAPOLATION_LAWS
+from toolkit.scaling.laws.farseer import FARSEER
+from toolkit.scaling.laws.finetuning import FINETUNING, FINETUNING_PLAIN
+from toolkit.scaling.laws.granularity import GRANULARITY
+from toolkit.scaling.laws.kaplan import (
     KAPLAN,
     KAPLAN_FLOPS,
     KAPLAN_PARAMS,
     KAPLAN_STEPS,
     KAPLAN_TOKENS,
 )
-from toolkit.scaling.law import Law
-from toolkit.scaling.overtraining import OVERTRAINING
-from toolkit.scaling.precision import (
+from toolkit.scaling.laws.learning_curves import CURVES, learning_curve
+from toolkit.scaling.laws.overtraining import OVERTRAINING
+from toolkit.scaling.laws.precision import (
     PRECISION,
     PRECISION_AFTER,
     PRECISION_UNIFIED,
     PRECISION_WEIGHTS,
 )
-from toolkit.scaling.repeated_data import REPEATED_DATA
-from toolkit.scaling.routed import ROUTED
-from toolkit.scaling.skaling import SKALING
-from toolkit.scaling.sparsity import EXPERT_SPARSITY, WEIGHT_SPARSITY
-from toolkit.scaling.tied import CHINCHILLA_TIED
+from toolkit.scaling.laws.repeated_data import REPEATED_DATA
+from toolkit.scaling.laws.routed import ROUTED
+from toolkit.scaling.laws.skaling import SKALING
+from toolkit.scaling.laws.sparsity import EXPERT_SPARSITY, WEIGHT_SPARSITY
+from toolkit.scaling.laws.tied import CHINCHILLA_TIED
 
 __all__ = ["CHINCHILLA", "LAWS", "get"]
 
@@ -58,6 +59,7 @@ LAWS: dict[str, Law] = {
         COMPRESSED,
         FINETUNING,
         FINETUNING_PLAIN,
+        *(learning_curve(family) for family in CURVES),
     )
 }
 

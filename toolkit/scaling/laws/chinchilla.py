@@ -8,7 +8,7 @@ import numpy as np
 from toolkit.numerics.compiling import FloatArray, kernel
 from toolkit.numerics.fast import exp, log
 from toolkit.scaling.law import Law, Parameter, Preset
-from toolkit.scaling.starts import floor_and_rest, spread
+from toolkit.scaling.laws.starts import floor_and_rest, spread
 
 __all__ = ["CHINCHILLA", "hoffmann_starts"]
 

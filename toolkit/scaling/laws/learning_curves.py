@@ -8,15 +8,16 @@ stand for one shape when it is written for a falling quantity: exp4, Janoschek a
 The shapes go back to Domhan et al. 2015 (IJCAI) and Viering and Loog 2023 (TPAMI 45, 7799).
 """
 
+import re
 from collections.abc import Callable
 
 import numpy as np
 
 from toolkit.errors import DataError
 from toolkit.numerics.compiling import FloatArray
-from toolkit.scaling import curve_kernels as kernels
 from toolkit.scaling.law import Law, Parameter
-from toolkit.scaling.starts import spread
+from toolkit.scaling.laws import curve_kernels as kernels
+from toolkit.scaling.laws.starts import spread
 
 __all__ = ["CURVES", "learning_curve"]
 
@@ -59,7 +60,7 @@ def learning_curve(family: str, column: str = "tokens") -> Law:
     return Law(
         name=f"curve_{family}" if column == "tokens" else f"curve_{family}_{column}",
         title=f"{family} learning curve",
-        formula=f"loss = {formula.replace('x', column)}",
+        formula="loss = " + re.sub(r"\bx\b", column, formula),
         equation=f"L(x) = {equation}",
         reference=REFERENCE,
         columns=(column,),

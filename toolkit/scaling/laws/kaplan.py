@@ -15,9 +15,10 @@ tokenizer and have no meaning of their own; no interval was published for any of
 Trap: these laws fall to zero. Near the entropy of the text they promise too much, and their best
 size grows faster with compute than later fits with a floor found.
 
-Measured with ``python -m benchmarks.coverage``: kaplan_params @COVERAGE kaplan_params@,
-kaplan_tokens @COVERAGE kaplan_tokens@, kaplan_flops @COVERAGE kaplan_flops@, kaplan
-@COVERAGE kaplan@, kaplan_steps @COVERAGE kaplan_steps@.
+Measured with ``python -m benchmarks.coverage``: 95 % percentile intervals cover the truth in 95.0 %
+(exponents of kaplan_params, kaplan_tokens and kaplan_flops), 94.8 % (kaplan: power of compute in
+the best size) and 94.8 % (kaplan_steps: alpha_S) of 400 simulated studies of 240 runs each
+(standard error 1.1 %).
 """
 
 from collections.abc import Mapping
@@ -28,9 +29,9 @@ import numpy.typing as npt
 from toolkit.errors import DataError
 from toolkit.numerics.compiling import FloatArray, kernel
 from toolkit.numerics.fast import exp, log
-from toolkit.scaling.chinchilla import FLAT
 from toolkit.scaling.law import Law, Parameter, Preset
-from toolkit.scaling.starts import spread
+from toolkit.scaling.laws.chinchilla import FLAT
+from toolkit.scaling.laws.starts import spread
 
 __all__ = [
     "FLOPS_PER_PETAFLOP_DAY",
@@ -291,7 +292,7 @@ def critical_batch_size(loss: npt.ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> from toolkit.scaling.kaplan import critical_batch_size
+    >>> from toolkit.scaling.laws.kaplan import critical_batch_size
     >>> float(critical_batch_size(3.0).round(-4))
     1120000.0
     """
@@ -317,7 +318,7 @@ def minimum_steps(
 
     Examples
     --------
-    >>> from toolkit.scaling.kaplan import critical_batch_size, minimum_steps
+    >>> from toolkit.scaling.laws.kaplan import critical_batch_size, minimum_steps
     >>> float(minimum_steps(1000, critical_batch_size(3.0), 3.0))
     500.0
     """
@@ -338,7 +339,7 @@ def tokens_without_overfitting(params: npt.ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> from toolkit.scaling.kaplan import tokens_without_overfitting
+    >>> from toolkit.scaling.laws.kaplan import tokens_without_overfitting
     >>> float(tokens_without_overfitting(1e9).round(-9))
     23000000000.0
     """

