@@ -1,11 +1,15 @@
 """Every notebook keeps the gallery's standard, and the checks notice when one does not."""
 
+import base64
 import copy
+import io
 import os
 
+import numpy as np
 import pytest
 from nbformat import NotebookNode
-from nbformat.v4 import new_output
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from PIL import Image
 
 from tools import index_notebooks, notebooks
 from tools.notebook_form import MAX_BYTES, problems
@@ -170,3 +174,21 @@ def test_a_large_file_is_named(tmp_path):
     path.touch()
     os.truncate(path, MAX_BYTES + 1)
     assert any("bytes" in problem for problem in problems(path, notebooks.read(TEMPLATE)))
+
+
+def test_pictures_are_stored_with_few_colours_and_only_once():
+    smooth = Image.linear_gradient("L").convert("RGBA")
+    before = io.BytesIO()
+    smooth.save(before, "PNG")
+    picture = base64.b64encode(before.getvalue()).decode()
+    cell = new_code_cell()
+    cell.outputs = [new_output("display_data", {"image/png": picture})]
+    notebook = new_notebook(cells=[cell])
+    notebooks.normalise(notebook)
+    stored = cell.outputs[0].data["image/png"]
+    with Image.open(io.BytesIO(base64.b64decode(stored))) as image:
+        assert (image.mode, image.size) == ("P", smooth.size)
+        apart = np.abs(np.asarray(image.convert("L"), float) - np.asarray(smooth.convert("L")))
+    assert apart.max() <= 4
+    notebooks.normalise(notebook)
+    assert cell.outputs[0].data["image/png"] == stored
