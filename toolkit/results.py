@@ -174,12 +174,10 @@ def jackknife_interval(
     """
     check_level(level)
     finite = _finite(left_out, "units left out")
-    units = finite.size
+    centre, units = float(estimate), finite.size
     error = np.sqrt((units - 1) / units * np.sum((finite - finite.mean()) ** 2))
     half = float(special.stdtrit(units - 1, (1 + level) / 2) * error)
-    return Interval(
-        float(estimate), estimate - half, estimate + half, level, "jackknife", unit, units
-    )
+    return Interval(centre, centre - half, centre + half, level, "jackknife", unit, units)
 
 
 def _finite(values: npt.NDArray[np.float64], what: str) -> npt.NDArray[np.float64]:
