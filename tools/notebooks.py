@@ -21,7 +21,7 @@ from traitlets import default
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 CELL_TIMEOUT = 120
-COLOURS = 128  # of a stored picture: a third of the size, and no eye sees the difference
+COLOURS = 256  # of a stored picture: under half of the size, and no eye sees the difference
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
