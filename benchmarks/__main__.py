@@ -17,10 +17,15 @@ def main() -> None:
         help="published starts given to the scipy loop (fewer: scaled up, and said)",
     )
     arguments = parser.parse_args()
-    from benchmarks import boundary, chinchilla
+    from benchmarks import boundary, chinchilla, exponent_grid
     from benchmarks.timing import table
 
-    print(table([*chinchilla.run(arguments.starts), *boundary.run()]))
+    scaling = [
+        *chinchilla.run(arguments.starts),
+        *exponent_grid.run(chinchilla.load_runs()),
+        *exponent_grid.growth(),
+    ]
+    print(table([*scaling, *boundary.run()]))
 
 
 if __name__ == "__main__":

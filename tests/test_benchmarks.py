@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import toolkit as tk
-from benchmarks import boundary, chinchilla
+from benchmarks import boundary, chinchilla, exponent_grid
 from benchmarks.timing import Timing, cpu_seconds, table
 
 
@@ -57,3 +57,14 @@ def test_the_boundary_peer_minimises_the_same_loss():
     shifted = end + np.array([0.0, 0.0, 1e-6, 0.0])
     change = peer.smoothed(shifted, weights, 50.0)[0] - peer.smoothed(end, weights, 50.0)[0]
     assert change == pytest.approx(1e-6 * peer.smoothed(end, weights, 50.0)[1][2], rel=1e-3)
+
+
+def test_the_grid_of_exponents_comes_near_the_same_optimum_from_above():
+    runs = tk.datasets.load("simulated_runs")
+    fit = tk.scaling.fit("chinchilla", runs)
+    reached, params = exponent_grid.search(runs, np.arange(0.30, 0.43, 0.01))
+    assert fit.objective <= reached <= 1.05 * fit.objective
+    assert chinchilla.Peer(runs).objective(
+        np.concatenate([np.log(params[:3]), params[3:]])
+    ) == pytest.approx(reached, rel=1e-9)
+    np.testing.assert_allclose(params[3:], fit.values[3:], atol=0.03)

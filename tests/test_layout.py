@@ -12,6 +12,7 @@ FLOORS = {
     "columns": 1,
     "errors": 1,
     "tables": 1,
+    "resampling": 1,
     "results": 1,
     "scaling": 2,
     "boundary": 2,

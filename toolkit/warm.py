@@ -11,14 +11,14 @@ def warm_up() -> float:
     Returns
     -------
     float
-        Seconds it took: about half a minute the first time on a machine, then below one.
+        Seconds it took: about a minute or two the first time on a machine, then about one.
 
     Examples
     --------
     >>> import toolkit as tk
     >>> seconds = tk.warm_up()
     """
-    from toolkit.numerics import absolute, minimise, pinball
+    from toolkit.numerics import absolute, minimise, pinball, splitting
     from toolkit.scaling import laws
     from toolkit.scaling.downstream.score_laws import SCORE_LAWS
 
@@ -29,4 +29,5 @@ def warm_up() -> float:
         minimise.ready(model)
     absolute.ready()
     pinball.ready()
+    splitting.ready()
     return time.perf_counter() - began

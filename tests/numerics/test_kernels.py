@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.reference import plain
-from toolkit.numerics.newton import _cholesky_solve, _objective
+from toolkit.numerics.newton import _objective, cholesky_solve
 from toolkit.scaling import CHINCHILLA, hoffmann_starts
 
 THETA = np.array([-0.4, -0.7, 0.6, 0.35, 0.37])
@@ -62,7 +62,7 @@ def test_the_banded_objective(band):
     assert _objective.py_func(value, y, w, delta, band) == pytest.approx(expected, rel=1e-13)
 
 
-@pytest.mark.parametrize("solve", [_cholesky_solve, _cholesky_solve.py_func])
+@pytest.mark.parametrize("solve", [cholesky_solve, cholesky_solve.py_func])
 def test_cholesky_solves_positive_definite_systems_and_refuses_others(solve):
     rng = np.random.default_rng(0)
     for size in (1, 2, 5):

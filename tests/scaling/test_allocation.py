@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from toolkit.datasets.simulate import simulate_runs
+from toolkit.datasets.simulate import isoflop_design, simulate_runs
 from toolkit.errors import DataError, ExtrapolationWarning
-from toolkit.scaling import CHINCHILLA, fit
+from toolkit.scaling import CHINCHILLA, fit, least_loss
 
 TRUTH = CHINCHILLA.values("besiroglu2024-unrounded")
 
@@ -100,12 +100,36 @@ def test_the_exponent_is_the_slope_of_the_split(fitted):
     assert fitted.conf_int().loc["params_exponent", "estimate"] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::toolkit.errors.IdentifiabilityWarning")
+@pytest.mark.filterwarnings("ignore::toolkit.errors.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("law", "preset", "ratios", "known"),
+    [
+        ("chinchilla", "besiroglu2024-unrounded", [2.0, 20.0, 200.0], True),
+        ("chinchilla", "besiroglu2024-unrounded", [20.0], False),
+        ("kaplan", "kaplan2020", [2.0, 20.0, 200.0], True),
+        ("kaplan", "kaplan2020", [20.0], False),  # D_c is lost, though no exponent is
+    ],
+)
+def test_a_split_needs_what_it_rests_on(law, preset, ratios, known):
+    """Kaplan's law is no sum of terms with exponents, so that all its parameters are needed."""
+    design = isoflop_design(np.geomspace(1e18, 1e21, 12), ratios)
+    found = fit(law, simulate_runs(law, preset, design, noise=0.003, rng=0))
+    assert found.allocation_identified is known
+    table = found.optimal_allocation(1e20)
+    assert table[["params", "tokens", "tokens_per_param", "loss"]].notna().all(axis=None) == known
+    assert np.isfinite(least_loss(found, 1e20)["params"][0]) == known
+    exponent = found.conf_int(method="jackknife").loc["params_exponent"]
+    assert exponent.notna().all() == known
+
+
 def test_far_budgets_are_warned_of_and_measured(fitted):
-    with pytest.warns(ExtrapolationWarning, match=r"3.0 powers of ten beyond"):
+    with pytest.warns(ExtrapolationWarning, match=r"3.0 powers of ten beyond") as split:
         table = fitted.optimal_allocation([1e20, 1e24])
     assert table["decades_beyond"].tolist() == pytest.approx([0.0, 3.0], abs=1e-9)
-    with pytest.warns(ExtrapolationWarning, match="powers of ten beyond"):
+    with pytest.warns(ExtrapolationWarning, match="powers of ten beyond") as prediction:
         fitted.predict(7e10, 1.4e12)
+    assert {split[0].filename, prediction[0].filename} == {__file__}  # they point at the asker
 
 
 @pytest.mark.parametrize(

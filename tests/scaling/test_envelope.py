@@ -9,6 +9,7 @@ from toolkit.errors import DataError
 from toolkit.scaling import CHINCHILLA, fit_envelope
 
 TRUTH = CHINCHILLA.values("besiroglu2024-unrounded")
+EXPONENT = TRUTH[4] / (TRUTH[3] + TRUTH[4])
 
 
 def training_curves(sizes=25, noise=0.0, checkpoints=40, seed=0):
@@ -24,7 +25,7 @@ def training_curves(sizes=25, noise=0.0, checkpoints=40, seed=0):
 
 def test_the_envelope_follows_the_law():
     fit = fit_envelope(training_curves())
-    assert fit.exponent == pytest.approx(TRUTH[4] / (TRUTH[3] + TRUTH[4]), abs=0.01)
+    assert fit.exponent == pytest.approx(EXPONENT, abs=0.005)
     assert fit.params["tokens_exponent"] == pytest.approx(1 - fit.exponent, abs=1e-9)
     params, tokens = CHINCHILLA.allocate(TRUTH, np.array(1e20 / 6))
     best = fit.optimal_allocation(1e20).iloc[0]
@@ -52,13 +53,54 @@ def test_every_point_is_the_lowest_curve_there():
         assert row.loss == pytest.approx(min(losses), rel=1e-12)
 
 
-def test_compute_where_the_smallest_or_largest_model_wins_is_refused():
+SMALL, LARGE = (
+    "the fitted best size is below 2 x the smallest model",
+    "the fitted best size is above 1/2 of the largest model",
+)
+
+
+def test_compute_whose_best_size_is_near_the_smallest_or_largest_model_is_refused():
     fit = fit_envelope(training_curves())
-    assert set(fit.refused["reason"]) == {"the smallest model wins", "the largest model wins"}
-    low = fit.refused[fit.refused["reason"] == "the smallest model wins"]
-    assert low["flops"].max() < fit.minima.loc[fit.minima["used"], "flops"].min()
+    assert set(fit.refused["reason"]) == {SMALL, LARGE}
+    best = fit.params["params_coefficient"] * fit.minima["flops"] ** fit.exponent
+    np.testing.assert_array_equal(fit.minima["used"], best.between(2e7, 5e9))
+    np.testing.assert_array_equal(fit.minima["reason"] == SMALL, best < 2e7)
+    np.testing.assert_array_equal(fit.minima["reason"] == LARGE, best > 5e9)
     assert fit.refused["params"].isna().all()
-    assert "refused" in fit.summary().text()
+    assert f"points: {SMALL}" in fit.summary().text()
+
+
+def test_a_model_at_the_edge_may_win_where_the_fitted_best_size_is_inside():
+    curves = training_curves(sizes=13)
+    smallest = curves["params"] == curves["params"].min()
+    lucky = curves.assign(loss=curves["loss"] * np.where(smallest, 0.98, 1.0))
+    used = fit_envelope(lucky).minima.query("used")
+    assert used["params"].min() == pytest.approx(1e7)
+
+
+@pytest.mark.parametrize("noise", ["of a run", "of a checkpoint"])
+def test_noise_does_not_flatten_the_slope(noise):
+    """12 studies; measured mean errors -0.005 and 0.003; a range by who wins: -0.017, -0.015."""
+    errors = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        curves = training_curves(noise=0.0 if noise == "of a run" else 0.005, seed=rng)
+        if noise == "of a run":
+            luck = dict(zip(curves["run"].unique(), 0.005 * rng.standard_normal(25), strict=True))
+            curves["loss"] *= np.exp(curves["run"].map(luck))
+        errors.append(fit_envelope(curves, points=300).exponent - EXPONENT)
+    assert abs(np.mean(errors)) < 0.009, f"mean error {np.mean(errors):.4f}"
+
+
+def test_intervals_cover_the_truth():
+    """10 studies, nominal 95 %; measured: all of 40. By who wins: none."""
+    hits = []
+    for seed in range(10):
+        curves = training_curves(noise=0.005, seed=seed)
+        fit = fit_envelope(curves, points=200, bootstrap=60, rng=seed)
+        lower, upper = fit.conf_int().loc["params_exponent", ["lower", "upper"]]
+        hits.append(lower < EXPONENT < upper)
+    assert np.mean(hits) >= 0.8, f"coverage {np.mean(hits):.2f}"
 
 
 def test_compute_that_no_curve_reaches_is_refused():

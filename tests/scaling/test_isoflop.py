@@ -202,6 +202,27 @@ def test_intervals_hold_the_estimate_and_repeat(method, noise):
     assert ((kept > 0.4) & (kept <= 1)).all()
 
 
+def one_sided(seed):
+    """Sizes at 1e22 FLOPs that are all too large, with noise of 0.5 %."""
+    return curves(noise=0.005, budgets=[1e22], ratios=(0.2, 0.5, 1, 2, 4), seed=seed)
+
+
+def test_a_minimum_by_luck_is_doubtful():
+    good = curves(noise=0.003, seed=3)
+    lucky = next(s for s in range(100) if isoflop_minima(one_sided(s))["used"].item())
+    runs = pd.concat([good, one_sided(lucky)])
+    fit = fit_isoflops(runs, bootstrap=200, rng=0)
+    assert fit.doubtful["flops"].tolist() == pytest.approx([1e22])
+    share = fit.minima["kept"].iloc[-1]
+    assert 0.3 < share < 0.8
+    assert f"doubtful 1e+22: the minimum lies inside the sizes in only {share:.0%}" in (
+        fit.summary().text()
+    )
+    assert fit.exponent == fit_isoflops(runs).exponent  # resamples do not choose the budgets
+    assert fit_isoflops(good, bootstrap=200, rng=0).doubtful.empty
+    assert fit_isoflops(runs).doubtful.empty
+
+
 def test_more_noise_gives_wider_intervals():
     runs = curves()
     widths = [

@@ -150,3 +150,13 @@ def test_a_profile_of_a_coefficient_is_in_its_own_unit(runs):
     pinned = fit("chinchilla", runs, fixed={"B": profile.upper})
     rise = (pinned.objective - profile.objective) / profile.threshold
     assert rise == pytest.approx(1.0, abs=0.05)
+
+
+def test_the_only_free_parameter_has_a_profile(runs):
+    """Nothing else moves, so that the objective at a value is that of the law itself."""
+    known = fit("chinchilla", runs).params.drop("E")
+    profile = fit("chinchilla", runs, fixed=dict(known)).profile("E")
+    row = profile.table.iloc[5]
+    log_ratio = np.log(CHINCHILLA.predict({**known, "E": row["E"]}, runs) / runs["loss"])
+    assert row["objective"] == pytest.approx(np.sum(huber(log_ratio, 1e-3)), rel=1e-9)
+    assert profile.identified

@@ -108,7 +108,7 @@ def test_independent_noise_shows_no_structure(study):
 def test_noise_shared_by_a_size_is_found(study):
     runs = study(groups=6, ratios=10)
     size = log_bins(runs["params"], 0.5)
-    shared = np.random.default_rng(0).normal(0, 0.02, size.max() + 1)[size]
+    shared = np.random.default_rng(0).normal(0, 0.01, size.max() + 1)[size]
     moved = runs.assign(loss=runs["loss"] * np.exp(shared), params=np.exp(0.5 * size))
     structure = residual_structure(fit("chinchilla", moved), rng=0)
     assert structure.correlations.loc["params", "p"] < 0.05

@@ -10,7 +10,6 @@ import pandas as pd
 
 from toolkit.boundary import prescriptive
 from toolkit.boundary.models import Models
-from toolkit.boundary.resampling import Resampling
 from toolkit.boundary.result import FEW_IN_TAIL, TAIL_FOR_INTERVALS, BoundaryFit
 from toolkit.boundary.search import Search
 from toolkit.errors import (
@@ -20,6 +19,7 @@ from toolkit.errors import (
     SmallSampleWarning,
 )
 from toolkit.numerics.compiling import FloatArray
+from toolkit.resampling import FEW_UNITS, Resampling, check_resamples
 
 __all__ = ["fit"]
 
@@ -130,8 +130,8 @@ def fit(
     draws, failed, plan = None, 0, None
     if bootstrap:
         clusters = None if cluster is None else checked.labels[cluster]
-        plan = Resampling.plan(bootstrap, clusters, len(checked.scores))
-        draws, failed = _refit(checked, searches, params, plan, rng)
+        plan = Resampling.plan(check_resamples(bootstrap), clusters, checked.weights, rng)
+        draws, failed = _refit(searches, params, plan)
     result = BoundaryFit(
         models=checked,
         tau=levels,
@@ -181,11 +181,7 @@ def _check_tails(effective: float, levels: Sequence[float]) -> None:
 
 
 def _refit(
-    models: Models,
-    searches: Sequence[Search],
-    params: FloatArray,
-    plan: Resampling,
-    rng: np.random.Generator | int | None,
+    searches: Sequence[Search], params: FloatArray, plan: Resampling
 ) -> tuple[FloatArray, int]:
     """Fit every resample at every level, shape (resamples, levels, 4), and count the failures.
 
@@ -196,7 +192,7 @@ def _refit(
     trusted = [search.tail >= TAIL_FOR_INTERVALS for search in searches]
     if not any(trusted):
         return draws, 0
-    for weights in plan.blocks(models.weights, rng):
+    for weights, _ in plan.samples():
         for k, search in enumerate(searches):
             if not trusted[k]:
                 continue
@@ -215,6 +211,13 @@ def _warn(result: BoundaryFit) -> None:
             f"tau={level:g} leaves {count:.1f} models beyond the curve, fewer than "
             f"{FEW_IN_TAIL:g}: the curve is uncertain and {consequence}. A lower tau or more "
             "models help.",
+            SmallSampleWarning,
+            stacklevel=3,
+        )
+    if result.draws is not None and result.units < FEW_UNITS:
+        warnings.warn(
+            f"Only {result.units} independent units ({result.unit}): bootstrap intervals are "
+            "unreliable.",
             SmallSampleWarning,
             stacklevel=3,
         )

@@ -79,7 +79,11 @@ class Models:
         flops, y = training_compute(clean).to_numpy(), scores.to_numpy()
         order = np.argsort(flops)
         if (np.diff(flops[order]) == 0).any():  # rarely needed where there are many rows
-            order = np.lexsort((y, flops))
+            # Clusters are numbered as they appear: equal rows must not come in the order given.
+            unit = np.zeros(len(clean), dtype=np.int64)
+            if cluster is not None:
+                unit = pd.factorize(clean[cluster], sort=True)[0]
+            order = np.lexsort((unit, y, flops))
         return cls(
             score=score,
             flops=flops[order],

@@ -24,7 +24,7 @@ LANES = 8  # values that a vector instruction may take at once
 
 
 @kernel
-def _cholesky_solve(
+def cholesky_solve(
     matrix: FloatArray, right: FloatArray, factor: FloatArray, solution: FloatArray
 ) -> bool:
     """Solve ``matrix @ solution = right``; False where the matrix is not positive definite."""
@@ -204,7 +204,7 @@ def _damped_step(
     damped[:, :] = hessian
     for a in range(size):
         damped[a, a] += damping * max(scale[a], abs(hessian[a, a]), 1e-300)
-    if not _cholesky_solve(damped, gradient, factor, step):
+    if not cholesky_solve(damped, gradient, factor, step):
         return np.nan
     for a in range(size):
         trial[a] = min(max(theta[a] - step[a], lower[a]), upper[a])
@@ -268,7 +268,7 @@ def _minimise_one(
                 evaluations += 2 * size
             _hold_at_bounds(theta, lower, upper, gradient, hessian, scale)
             if band == delta:
-                convex = _cholesky_solve(hessian, gradient, factor, step)
+                convex = cholesky_solve(hessian, gradient, factor, step)
                 gap = 0.5 * np.dot(gradient, step) if convex else np.inf
                 if gap <= tolerance * current + exact_fit:
                     return current, gap, evaluations, True

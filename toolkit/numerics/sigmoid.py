@@ -16,7 +16,7 @@ import numpy as np
 
 from toolkit.numerics.compiling import FloatArray, IntArray, kernel, summing_kernel
 from toolkit.numerics.fast import exp
-from toolkit.numerics.newton import _cholesky_solve
+from toolkit.numerics.newton import cholesky_solve
 
 __all__ = [
     "BASE",
@@ -280,7 +280,7 @@ def descend_smoothed(
                 damped[:, :] = hessian
                 for a in range(4):
                     damped[a, a] += damping * (abs(hessian[a, a]) + 1e-3 * total)
-                solved = _cholesky_solve(damped, gradient, factor, step)
+                solved = cholesky_solve(damped, gradient, factor, step)
                 if not solved:
                     damping *= 8.0
             if not solved:

@@ -12,7 +12,7 @@ from numba import float64, types, void
 from toolkit.numerics.compiling import FloatArray, compile_once, kernel
 from toolkit.numerics.minimise import MODEL_SIGNATURE
 
-__all__ = ["least_compute", "least_loss"]
+__all__ = ["least_compute", "least_loss", "ready"]
 
 STEP = 1e-4  # of the central difference: its error is below 1e-9 of an elasticity
 HALVINGS = 45  # of a plausible range of 30 in logarithms: to 1e-12
@@ -141,6 +141,12 @@ def _least_compute(
             worth, _ = _effective(high, unique, decay)
             n = _size_for(model, theta[k], target, worth, box[0], top, work)
             found[k, r, 0], found[k, r, 1] = n, high
+
+
+def ready() -> None:
+    """Compile both kernels now, so that the first split does not wait for them."""
+    compile_once(_least_loss, _SIGNATURE)
+    compile_once(_least_compute, _SIGNATURE)
 
 
 def least_loss(model: Any, theta: FloatArray, requests: FloatArray, box: FloatArray) -> FloatArray:

@@ -6,9 +6,25 @@ from toolkit.errors import DataError
 from toolkit.numerics.compiling import FloatArray
 from toolkit.scaling.law import Law
 
-__all__ = ["FLOPS_PER_PARAM_TOKEN", "best_split", "log_or_nan", "size_exponent"]
+__all__ = [
+    "FLOPS_PER_PARAM_TOKEN",
+    "allocation_parameters",
+    "best_split",
+    "log_or_nan",
+    "size_exponent",
+]
 
 FLOPS_PER_PARAM_TOKEN = 6.0  # forward and backward pass of a dense model: C = 6 N D
+
+
+def allocation_parameters(law: Law) -> list[str]:
+    """Names of the parameters on which the split of a budget rests.
+
+    The exponents with which the terms of the loss fall; every parameter of a law that is no sum of
+    such terms.
+    """
+    exponents = [p.scales[1] for p in law.parameters if p.scales is not None]
+    return list(dict.fromkeys(exponents)) or law.parameter_names
 
 
 def best_split(law: Law, values: FloatArray, budgets: FloatArray) -> dict[str, FloatArray]:

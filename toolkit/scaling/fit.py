@@ -1,15 +1,14 @@
 """Fit a scaling law to a table of runs."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import astuple, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from toolkit import tables
 from toolkit.errors import (
     ConvergenceWarning,
     DataError,
@@ -17,13 +16,15 @@ from toolkit.errors import (
     SmallSampleWarning,
 )
 from toolkit.numerics.compiling import FloatArray, IntArray
-from toolkit.numerics.counting import fingerprints
 from toolkit.numerics.minimise import Minima
+from toolkit.resampling import FEW_UNITS, Resampling
 from toolkit.scaling import laws
+from toolkit.scaling.checking import check_runs
 from toolkit.scaling.law import Law
 from toolkit.scaling.perturbing import Perturbation
 from toolkit.scaling.problem import TOLERANCE, Problem, check_fixed
-from toolkit.scaling.resampling import Bootstrap, Resampling, Scheme
+from toolkit.scaling.refits import refit
+from toolkit.scaling.resampling import Scheme
 from toolkit.scaling.result import ScalingFit
 
 __all__ = ["fit"]
@@ -32,8 +33,6 @@ LAST_DIGITS = 1e-14  # gap, as a share of the objective, that rounding just allo
 AGREE = 1e-6  # starts whose objective is within this share of the best found the same optimum
 EXACT = 1e-11  # residuals below this are rounding: two exact fits agree
 FEW_AGREE = 0.2
-FEW_THIN = 0.01  # share of resamples with too few points from which a warning is due
-SMALLEST_STUDY = {"params": 1e5, "tokens": 1e6}  # a study whose largest run is smaller: wrong unit
 
 
 def fit(
@@ -134,10 +133,8 @@ def fit(
         raise DataError(f"threads must be a whole number, 1 or more; got {threads!r}.")
     law = laws.get(law)
     pinned = check_fixed(law, fixed)
-    table = _check_runs(law, runs, target, weights, cluster)
-    _check_spread(law, table, len(law.parameters) - len(pinned))
-    if cluster is None:
-        _check_repeats(table, [*law.columns, target])
+    free = len(law.parameters) - len(pinned)
+    table = check_runs(law, runs, target, weights, cluster, free)
     problem = Problem.build(
         law,
         table,
@@ -150,7 +147,7 @@ def fit(
     searches = _search(problem, starts, threads)
     best = _polish(problem, searches)
     plan = _plan(problem, best.theta[0], table, bootstrap, resample, cluster, rng)
-    draws = None if plan is None else _refit(problem, best.theta[0], plan, threads)
+    draws = None if plan is None else refit(problem, best.theta[0], plan, threads)
     result = ScalingFit(
         problem=problem,
         runs=table,
@@ -180,59 +177,6 @@ def _threshold(loss: str, delta: float) -> float:
     if loss == "absolute":
         return 0.0
     raise DataError(f"loss must be 'huber', 'squared' or 'absolute'; got {loss!r}.")
-
-
-def _check_runs(
-    law: Law, runs: Any, target: str, weights: str | None, cluster: str | None
-) -> pd.DataFrame:
-    needed = [*law.columns, target]
-    extra = [name for name in (weights, cluster) if name is not None]
-    table = tables.check(runs, list(dict.fromkeys([*needed, *extra])))
-    for name in table.columns:
-        known = name in tables.COLUMNS and name not in (target, weights)
-        if not known and name not in ("loss", cluster):
-            table[name] = tables.check_positive(table[name], name)
-    return table
-
-
-def _check_repeats(table: pd.DataFrame, columns: list[str]) -> None:
-    if _different(table, columns) < len(table):
-        tables.check_keys(
-            table,
-            columns,
-            "Name the run of each row in a column and pass cluster='run' (repeats of one run are "
-            "not independent), or keep one row of each with a column of weights.",
-        )
-
-
-def _check_spread(law: Law, table: pd.DataFrame, free: int) -> None:
-    """Refuse columns that never change or are in another unit, and too few points."""
-    for column in law.columns:
-        values = table[column].to_numpy()
-        if np.all(values == values[0]):
-            raise DataError(
-                f"Column {column!r} has the same value ({values[0]:g}) in every row, so its "
-                f"terms cannot be told from the others. Add runs that vary it, or fit a law "
-                f"without it."
-            )
-        if values.max() < SMALLEST_STUDY.get(column, 0.0):
-            raise DataError(
-                f"Column {column!r}: the largest value is {values.max():g}. Counts are "
-                f"absolute; if these are millions or billions, use "
-                f"tables.to_counts(table, {column}='millions')."
-            )
-    different = _different(table, law.columns)
-    if different <= free:
-        raise DataError(
-            f"The {law.title} has {free} parameters to fit; {different} different points "
-            f"({', '.join(law.columns)}) cannot determine them. At least {free + 1} are needed."
-        )
-
-
-def _different(table: pd.DataFrame, columns: Sequence[str]) -> int:
-    """Count different rows; hashing bytes is much quicker than pandas on a small table."""
-    rows = np.column_stack([table[name].to_numpy(dtype=np.float64) for name in columns])
-    return len({row.tobytes() for row in rows})
 
 
 def _search(problem: Problem, starts: npt.ArrayLike | None, threads: int) -> Minima:
@@ -296,61 +240,6 @@ def _polish(problem: Problem, searches: Minima) -> Minima:
     return replace(finer, certified=finer.certified | (finer.gap <= TOLERANCE * finer.objective))
 
 
-def _refit(
-    problem: Problem, optimum: FloatArray, plan: Resampling | Perturbation, threads: int
-) -> Bootstrap:
-    """Fit every resample, block by block, and count the different ones."""
-    parts, keys, thin = [], [], 0
-    for weights, targets in plan.samples():
-        keys.append(fingerprints(weights if targets is None else targets))
-        thin += _too_thin(problem, weights)
-        parts.append(_refit_block(problem, optimum, weights, targets, threads))
-    theta, certified, evaluations = (np.concatenate(part) for part in zip(*parts, strict=True))
-    if thin > FEW_THIN * len(theta):
-        warnings.warn(
-            f"{thin} of {len(theta)} resamples hold too few different points to determine the "
-            "law. Keep every run instead: loss='squared' and resample='wild'.",
-            SmallSampleWarning,
-            stacklevel=3,
-        )
-    distinct = len(np.unique(np.concatenate(keys)))
-    return Bootstrap(theta, certified, evaluations, plan.unit, plan.units, distinct, plan.scheme)
-
-
-def _too_thin(problem: Problem, weights: FloatArray) -> int:
-    """Count the resamples that hold no more different points than there are free parameters."""
-    free = int((~problem.pinned).sum())
-    points = np.unique(problem.x, axis=0, return_inverse=True)[1].ravel()
-    if points.max() > 10 * free:  # then a chance that no one will see
-        return 0
-    held = weights @ (points[:, None] == np.arange(points.max() + 1)).astype(float) > 0
-    return int((held.sum(axis=1) <= free).sum())
-
-
-def _refit_block(
-    problem: Problem,
-    optimum: FloatArray,
-    weights: FloatArray,
-    targets: FloatArray | None,
-    threads: int,
-) -> tuple[FloatArray, npt.NDArray[np.bool_], IntArray]:
-    """Fit resamples from the optimum; those without certificate again, from all starts."""
-    warm = problem.minimise(
-        weights, optimum[None, :], targets=targets, near=optimum, threads=threads
-    )
-    theta, certified = warm.theta.copy(), warm.certified.copy()
-    for k in np.flatnonzero(~warm.certified):
-        again = problem.minimise(
-            weights[k % len(weights)][None, :],
-            problem.own_starts(),
-            targets=None if targets is None else targets[k : k + 1],
-        )
-        winner = int(np.argmin(np.where(again.certified, again.objective, np.inf)))
-        if again.certified[winner] and again.objective[winner] <= warm.objective[k]:
-            theta[k], certified[k] = again.theta[winner], True
-    return theta, certified, warm.evaluations
-
-
 def _start_table(problem: Problem, searches: Minima) -> pd.DataFrame:
     objective = searches.objective
     lowest = float(np.min(objective))
@@ -382,11 +271,19 @@ def _warn(result: ScalingFit) -> None:
             ConvergenceWarning,
             stacklevel=3,
         )
-    if result.bootstrap is not None and result.bootstrap.failed > 0.01 * len(result.bootstrap):
+    draws = result.bootstrap
+    if draws is not None and draws.failed > 0.01 * len(draws):
         warnings.warn(
-            f"{result.bootstrap.failed} of {len(result.bootstrap)} resamples have no certified "
-            "optimum; they are kept in the intervals.",
+            f"{draws.failed} of {len(draws)} resamples have no certified optimum; they are kept "
+            "in the intervals.",
             ConvergenceWarning,
+            stacklevel=3,
+        )
+    if draws is not None and draws.scheme == "pairs" and draws.units < FEW_UNITS:
+        warnings.warn(
+            f"Only {draws.units} independent units ({draws.unit}): their resamples are a poor "
+            "picture of chance, so bounds rest on leaving out one at a time (method='jackknife').",
+            SmallSampleWarning,
             stacklevel=3,
         )
     known = result.identifiability()

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from toolkit.numerics.compiling import FloatArray, IntArray
+from toolkit.resampling import block_height
 from toolkit.scaling.allocation import size_exponent
-from toolkit.scaling.resampling import block_height
 
 if TYPE_CHECKING:
     from toolkit.scaling.result import ScalingFit
@@ -22,7 +22,7 @@ def leave_one_out(fit: "ScalingFit") -> pd.DataFrame:
     """Refit without each unit, from the full optimum; see `ScalingFit.influence`."""
     unit_of, labels = _units(fit)
     law = fit.law
-    values = law.from_working(_refits(fit, unit_of), fit.problem.centre)
+    values = fit.problem.values_of(_refits(fit, unit_of))
     table = pd.DataFrame(values - fit.values, columns=law.parameter_names, index=labels)
     table.insert(0, "rows", np.bincount(unit_of))
     table.insert(1, "residual", fit.residuals.groupby(unit_of).mean().to_numpy())

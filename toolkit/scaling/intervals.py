@@ -3,16 +3,21 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, get_args
 
+import numpy as np
+import pandas as pd
+
 from toolkit.errors import DataError
 from toolkit.numerics.compiling import FloatArray
+from toolkit.resampling import FEW_UNITS
 from toolkit.results import Interval, IntervalMethod, bootstrap_interval, jackknife_interval
+from toolkit.scaling.allocation import allocation_parameters, log_or_nan
 from toolkit.scaling.influence import without_each
-from toolkit.scaling.resampling import FEW_UNITS, Bootstrap
+from toolkit.scaling.resampling import Bootstrap
 
 if TYPE_CHECKING:
     from toolkit.scaling.result import ScalingFit
 
-__all__ = ["default_method", "intervals", "resampled"]
+__all__ = ["default_method", "intervals", "parameter_intervals", "resampled"]
 
 
 def default_method(bootstrap: Bootstrap) -> IntervalMethod:
@@ -72,6 +77,34 @@ def intervals(
         bootstrap_interval(e, d, level=level, method=method, left_out=left, unit=unit)
         for e, d, left in zip(estimates, draws, needed, strict=True)
     ]
+
+
+def parameter_intervals(
+    fit: "ScalingFit", level: float, method: IntervalMethod | None
+) -> pd.DataFrame:
+    """Intervals of parameters and allocation exponent; see `ScalingFit.conf_int`."""
+    identified = fit.identifiability().identified
+    names = fit.law.parameter_names
+    table = pd.DataFrame(np.nan, index=names, columns=["estimate", "lower", "upper"])
+    for name, value in fit.fixed.items():
+        table.loc[name, "estimate"] = value
+    known = np.flatnonzero(identified & ~fit.problem.pinned)
+    positive = np.array([p.positive for p in fit.law.parameters])[known]
+
+    def scaled(theta: FloatArray) -> FloatArray:
+        values = fit.problem.values_of(theta)[:, known]
+        return np.where(positive, log_or_nan(values), values)
+
+    for k, interval in enumerate(intervals(fit, scaled, level, method)):
+        row = np.array([interval.estimate, interval.lower, interval.upper])
+        table.loc[names[known[k]]] = np.exp(row) if positive[k] else row
+    if fit.law.allocate is not None:
+        row = np.full(3, np.nan)
+        if identified[allocation_parameters(fit.law)].all():
+            exponent = fit.params_exponent(level, method)
+            row = np.array([exponent.estimate, exponent.lower, exponent.upper])
+        table.loc["params_exponent"] = row
+    return table
 
 
 def _without_each(fit: "ScalingFit") -> FloatArray:

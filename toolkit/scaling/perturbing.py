@@ -17,8 +17,8 @@ import pandas as pd
 
 from toolkit.errors import DataError
 from toolkit.numerics.compiling import FloatArray, IntArray
+from toolkit.resampling import block_height, check_resamples
 from toolkit.scaling.problem import Problem
-from toolkit.scaling.resampling import block_height, check_resamples
 
 __all__ = ["Perturbation"]
 

@@ -89,6 +89,10 @@ class Problem:
         pinned: npt.NDArray[np.bool_] = self.lower == self.upper
         return pinned
 
+    def values_of(self, theta: FloatArray) -> FloatArray:
+        """Turn working coordinates, shape (..., p), into parameter values."""
+        return self.law.from_working(theta, self.centre)
+
     def in_unit_of(self, name: str) -> Self:
         """Return the same problem in units in which one parameter is itself a coordinate.
 
@@ -99,7 +103,7 @@ class Problem:
         fixed = {names[k] for k in np.flatnonzero(self.pinned)} | {name}
         centre = _centre(self.law, self.x + self.centre, fixed)
         lower, upper = self.law.working_bounds(self.y, centre)
-        values = self.law.from_working(np.where(self.pinned, self.lower, 0.0), self.centre)
+        values = self.values_of(np.where(self.pinned, self.lower, 0.0))
         pinned = self.law.to_working(values, centre)
         lower[self.pinned] = upper[self.pinned] = pinned[self.pinned]
         x = self.x + self.centre - centre

@@ -134,7 +134,7 @@ def profile(fit: "ScalingFit", name: str, grid: npt.ArrayLike | None, level: flo
     rise = (objective - lowest) / threshold
     lower, upper = _crossings(points, rise, best)
     widest = FACTOR if search.parameter.positive else DIFFERENCE
-    table = pd.DataFrame(fit.law.from_working(theta, search.problem.centre), columns=names)
+    table = pd.DataFrame(search.problem.values_of(theta), columns=names)
     table = table[[name, *(other for other in names if other != name)]]
     return Profile(
         parameter=search.parameter,
@@ -186,7 +186,7 @@ class _Search:
 
     def coordinates(self, values: FloatArray) -> FloatArray:
         """Turn values of the parameter into its working coordinate."""
-        at = np.tile(self.law.from_working(self.optimum, self.problem.centre), (values.size, 1))
+        at = np.tile(self.problem.values_of(self.optimum), (values.size, 1))
         at[:, self.k] = values
         return self.law.to_working(at, self.problem.centre)[:, self.k]
 
@@ -198,7 +198,7 @@ class _Search:
             return self.parameter.upper
         theta = self.optimum.copy()
         theta[self.k] = coordinate
-        return float(self.law.from_working(theta, self.problem.centre)[self.k])
+        return float(self.problem.values_of(theta)[self.k])
 
     def minimum(self, coordinate: float, start: FloatArray) -> tuple[FloatArray, float]:
         """Minimise over the other parameters."""

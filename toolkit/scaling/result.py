@@ -1,7 +1,5 @@
 """What a fit found, how sure it is, and what follows from it."""
 
-import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,28 +7,24 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from toolkit import tables
-from toolkit.errors import DataError, ExtrapolationWarning
 from toolkit.numerics.compiling import FloatArray
-from toolkit.results import Interval, IntervalMethod, Summary, check_level
+from toolkit.results import Interval, IntervalMethod, Summary
 from toolkit.scaling.allocation import (
     FLOPS_PER_PARAM_TOKEN,
-    best_split,
-    log_or_nan,
+    allocation_parameters,
     size_exponent,
 )
 from toolkit.scaling.identifiability import Identifiability, assess
 from toolkit.scaling.influence import leave_one_out
-from toolkit.scaling.intervals import intervals, resampled
+from toolkit.scaling.intervals import intervals, parameter_intervals, resampled
 from toolkit.scaling.law import Law
+from toolkit.scaling.prediction import optimal_allocation, predict
 from toolkit.scaling.problem import Problem
 from toolkit.scaling.profile import Profile, leaves_its_valley, profile
 from toolkit.scaling.report import summarise
 from toolkit.scaling.resampling import Bootstrap
 
 __all__ = ["ScalingFit"]
-
-FAR = 10.0  # compute beyond the largest run, as a factor, from which a warning is due
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +72,7 @@ class ScalingFit:
     @property
     def values(self) -> FloatArray:
         """Parameter values in the law's order, shape (p,)."""
-        return self.law.from_working(self.theta, self.problem.centre)
+        return self.problem.values_of(self.theta)
 
     @property
     def params(self) -> pd.Series:
@@ -104,7 +98,7 @@ class ScalingFit:
         DataError
             If the fit has no bootstrap.
         """
-        values = self._values_of(resampled(self).theta)
+        values = self.problem.values_of(resampled(self).theta)
         return pd.DataFrame(values, columns=self.law.parameter_names)
 
     @property
@@ -140,28 +134,7 @@ class ScalingFit:
             size grows); columns: estimate, lower, upper. NaN where not identified, and for the
             bounds of pinned parameters.
         """
-        identified = self.identifiability().identified
-        names = self.law.parameter_names
-        table = pd.DataFrame(np.nan, index=names, columns=["estimate", "lower", "upper"])
-        for name, value in self.fixed.items():
-            table.loc[name, "estimate"] = value
-        known = np.flatnonzero(identified & ~self.problem.pinned)
-        positive = np.array([p.positive for p in self.law.parameters])[known]
-
-        def scaled(theta: FloatArray) -> FloatArray:
-            values = self._values_of(theta)[:, known]
-            return np.where(positive, log_or_nan(values), values)
-
-        for k, interval in enumerate(intervals(self, scaled, level, method)):
-            row = np.array([interval.estimate, interval.lower, interval.upper])
-            table.loc[names[known[k]]] = np.exp(row) if positive[k] else row
-        if self.law.allocate is not None:
-            row = np.full(3, np.nan)
-            if self._exponents_identified(identified):
-                exponent = self.params_exponent(level, method)
-                row = np.array([exponent.estimate, exponent.lower, exponent.upper])
-            table.loc["params_exponent"] = row
-        return table
+        return parameter_intervals(self, level, method)
 
     def params_exponent(
         self, level: float = 0.95, method: IntervalMethod | None = None
@@ -173,7 +146,7 @@ class ScalingFit:
         """
         return intervals(
             self,
-            lambda theta: size_exponent(self.law, self._values_of(theta))[:, None],
+            lambda theta: size_exponent(self.law, self.problem.values_of(theta))[:, None],
             level,
             method,
         )[0]
@@ -213,26 +186,7 @@ class ScalingFit:
             If a point needs more than 10 times the compute of the largest run, or, for laws
             without size and data, goes as far beyond the largest value of a column.
         """
-        table = _as_points(self.law, points, columns)
-        x = self.problem.inputs(table)
-        table = tables.check(table, self.law.columns)
-        self._warn_far(table)
-        target = self.problem.target
-        table[target] = np.exp(self.law.evaluate_working(self.theta, x)[0])
-        if self.bootstrap is None:
-            return table
-
-        def curves(thetas: FloatArray) -> FloatArray:
-            return np.array([self.law.evaluate_working(theta, x)[0] for theta in thetas])
-
-        bounds = intervals(self, curves, level, method)
-        table["lower"] = np.exp([interval.lower for interval in bounds])
-        table["upper"] = np.exp([interval.upper for interval in bounds])
-        draws = curves(self.bootstrap.theta)
-        noise = self.residuals.to_numpy() * self._residual_inflation
-        mixed = [_tails((curve[:, None] + noise).ravel(), level) for curve in draws.T]
-        table["run_lower"], table["run_upper"] = np.exp(np.transpose(mixed))
-        return table
+        return predict(self, points, columns, level, method)
 
     def optimal_allocation(
         self,
@@ -259,33 +213,29 @@ class ScalingFit:
             m rows: flops, params, tokens, tokens_per_param, loss, each of the last four with
             ``_lower`` and ``_upper`` after a bootstrap, and ``decades_beyond``, the distance
             from the largest run in powers of ten of compute. NaN where the data do not determine
-            the exponents.
+            the split (`allocation_identified`).
 
         Warns
         -----
         ExtrapolationWarning
             If a budget is more than 10 times the compute of the largest run.
         """
-        table = tables.check({"flops": np.atleast_1d(flops)}, ["flops"])
-        budgets = table["flops"].to_numpy()
-        self._warn_far_compute(budgets)
-        point = best_split(self.law, self.values[None, :], budgets)
-        identified = self._exponents_identified(self.identifiability().identified)
-        bounds = np.full((len(point), budgets.size, 2), np.nan)
-        with_bounds = self.bootstrap is not None or method is not None
-        if identified and with_bounds:
-            bounds = self._split_bounds(budgets, level, method)
-        for (name, value), bound in zip(point.items(), bounds, strict=True):
-            table[name] = value[0] if identified else np.nan
-            if with_bounds:
-                table[[f"{name}_lower", f"{name}_upper"]] = bound
-        table["decades_beyond"] = np.maximum(np.log10(budgets / self.largest_flops), 0.0)
-        return table
+        return optimal_allocation(self, flops, level, method)
 
     @property
     def largest_flops(self) -> float:
         """Compute of the largest fitted run, ``6 N D``, for laws of size and data."""
         return float(FLOPS_PER_PARAM_TOKEN * (self.runs["params"] * self.runs["tokens"]).max())
+
+    @property
+    def allocation_identified(self) -> bool:
+        """Whether the data determine the split of a budget.
+
+        They must determine the exponents of the law, or all its parameters where it is no sum of
+        terms that each fall with an exponent of their own.
+        """
+        identified = self.identifiability().identified
+        return bool(identified[allocation_parameters(self.law)].all())
 
     def identifiability(self) -> Identifiability:
         """Condition number, flattest direction, and which parameters the data determine."""
@@ -373,80 +323,3 @@ class ScalingFit:
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
-
-    @property
-    def _residual_inflation(self) -> float:
-        """Residuals of a fit are too small by this factor, as p parameters followed the noise."""
-        rows, used = len(self.runs), int((~self.problem.pinned).sum())
-        return float(np.sqrt(rows / (rows - used)))
-
-    def _values_of(self, theta: FloatArray) -> FloatArray:
-        return self.law.from_working(theta, self.problem.centre)
-
-    def _split_bounds(
-        self, budgets: FloatArray, level: float, method: IntervalMethod | None
-    ) -> FloatArray:
-        """Bounds of the four columns that `best_split` gives, one by one, shape (4, m, 2)."""
-
-        def logs(theta: FloatArray) -> FloatArray:
-            split = best_split(self.law, self._values_of(theta), budgets)
-            return log_or_nan(np.concatenate(list(split.values()), axis=1))
-
-        bounds = [(i.lower, i.upper) for i in intervals(self, logs, level, method)]
-        return np.exp(bounds).reshape(-1, budgets.size, 2)
-
-    def _exponents_identified(self, identified: pd.Series) -> bool:
-        """Whether the data determine the exponents, on which the split of a budget rests."""
-        exponents = [p.scales[1] for p in self.law.parameters if p.scales is not None]
-        return bool(identified[exponents].all())
-
-    def _warn_far(self, points: pd.DataFrame) -> None:
-        if {"params", "tokens"} <= set(points.columns):
-            self._warn_far_compute(FLOPS_PER_PARAM_TOKEN * points["params"] * points["tokens"])
-            return
-        for name in self.law.columns:
-            factor = float(points[name].max()) / float(self.runs[name].max())
-            if factor > FAR:
-                warnings.warn(
-                    f"{np.log10(factor):.1f} powers of ten beyond the largest {name} of the runs "
-                    f"({self.runs[name].max():.2g}): the law is extrapolated.",
-                    ExtrapolationWarning,
-                    stacklevel=3,
-                )
-
-    def _warn_far_compute(self, flops: npt.ArrayLike) -> None:
-        factor = float(np.max(flops)) / self.largest_flops
-        if factor > FAR:
-            warnings.warn(
-                f"{np.log10(factor):.1f} powers of ten beyond the compute of the largest run "
-                f"({self.largest_flops:.2g} FLOPs): the law is extrapolated.",
-                ExtrapolationWarning,
-                stacklevel=4,
-            )
-
-
-def _as_points(law: Law, points: Any, columns: Mapping[str, npt.ArrayLike]) -> pd.DataFrame:
-    """Lay out the arguments of `predict` as a table of points."""
-    if len(points) == 1 and not columns and isinstance(points[0], (pd.DataFrame, Mapping)):
-        return pd.DataFrame(points[0]).reset_index(drop=True)
-    if len(points) > len(law.columns):
-        raise DataError(f"The {law.title} has {len(law.columns)} columns; {len(points)} given.")
-    given = dict(zip(law.columns, points, strict=False))
-    unknown = sorted((given.keys() & columns.keys()) | (columns.keys() - set(law.columns)))
-    given |= columns
-    if unknown or len(given) < len(law.columns):
-        raise DataError(
-            f"The {law.title} predicts from {', '.join(law.columns)}, each given once, or from "
-            f"a table with these columns; given here: {', '.join([*given]) or 'nothing'}."
-        )
-    try:
-        arrays = np.broadcast_arrays(*(np.atleast_1d(given[name]) for name in law.columns))
-    except ValueError as error:
-        raise DataError(f"{', '.join(law.columns)} need one shape: {error}.") from error
-    return pd.DataFrame({name: a.ravel() for name, a in zip(law.columns, arrays, strict=True)})
-
-
-def _tails(draws: FloatArray, level: float) -> FloatArray:
-    """Quantiles of the draws, shape (resamples, ...), that leave equal tails, shape (2, ...)."""
-    check_level(level)
-    return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)

@@ -1,6 +1,5 @@
 """Size and data under constraints: limited data, a size cap, tokens to serve after training."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
@@ -10,12 +9,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from toolkit import tables
-from toolkit.errors import DataError, ExtrapolationWarning
+from toolkit.errors import DataError
 from toolkit.numerics.compiling import FloatArray
 from toolkit.numerics.splitting import least_compute as _split_for_loss
 from toolkit.numerics.splitting import least_loss as _split_budget
 from toolkit.results import bootstrap_interval, check_level
 from toolkit.scaling.allocation import FLOPS_PER_PARAM_TOKEN
+from toolkit.scaling.prediction import warn_far
 
 if TYPE_CHECKING:
     from toolkit.scaling.result import ScalingFit
@@ -26,7 +26,6 @@ Quantiles = Literal["percentile", "basic"]
 
 FLOPS_PER_SERVED_TOKEN = 2.0  # forward pass of a dense model, per parameter
 BINDING = 1e-9  # a logarithm that moves less between resamples is that of a constraint
-FAR = 10.0  # factor beyond the runs from which a warning is due
 BOX = np.log(  # plausible sizes and data, as `toolkit.tables` knows them
     [
         getattr(tables.COLUMNS[name], end)
@@ -282,7 +281,7 @@ def _fill(
         "flops_training": lambda s: train + s[..., 0] + s[..., 1],
     }
     del quantities[given]
-    known = _exponents_identified(fit)
+    known = fit.allocation_identified
     for name, of in quantities.items():
         with np.errstate(invalid="ignore"):  # resamples out of reach are NaN
             point, draws = split.quantity(of)
@@ -296,7 +295,7 @@ def _fill(
     if given == "loss" and split.draws is not None:
         table["unreachable"] = np.isnan(split.draws[:, :, 0]).mean(axis=0)
     if known:
-        _warn_far(fit, table)
+        warn_far(_reaches(fit, table))
 
 
 def _bounds(
@@ -314,23 +313,16 @@ def _bounds(
     return interval.lower, interval.upper
 
 
-def _exponents_identified(fit: "ScalingFit") -> bool:
-    """Whether the data determine the exponents, on which every split rests."""
-    exponents = [p.scales[1] for p in fit.law.parameters if p.scales is not None]
-    return bool(fit.identifiability().identified[exponents].all())
-
-
-def _warn_far(fit: "ScalingFit", table: pd.DataFrame) -> None:
-    compute = table["flops_training"].max() / fit.largest_flops
+def _reaches(fit: "ScalingFit", table: pd.DataFrame) -> list[tuple[float, str]]:
+    """How far the plans lie beyond the runs in compute and in tokens per parameter."""
     seen = (fit.runs["tokens"] / fit.runs["params"]).max()
-    ratio = table["tokens_per_param"].max() / seen
-    for factor, what in (
-        (compute, f"the compute of the largest run ({fit.largest_flops:.2g} FLOPs)"),
-        (ratio, f"the largest tokens per parameter of the runs ({seen:.3g})"),
-    ):
-        if factor > FAR:
-            warnings.warn(
-                f"{np.log10(factor):.1f} powers of ten beyond {what}: the law is extrapolated.",
-                ExtrapolationWarning,
-                stacklevel=4,
-            )
+    return [
+        (
+            table["flops_training"].max() / fit.largest_flops,
+            f"the compute of the largest run ({fit.largest_flops:.2g} FLOPs)",
+        ),
+        (
+            table["tokens_per_param"].max() / seen,
+            f"the largest tokens per parameter of the runs ({seen:.3g})",
+        ),
+    ]

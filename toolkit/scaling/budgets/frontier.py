@@ -17,6 +17,7 @@ __all__ = ["FEW_BUDGETS", "FrontierFit", "power_laws"]
 FEW_BUDGETS = 4  # below this, nothing shows whether the frontier is straight
 FAR = 10.0  # compute beyond the largest budget, as a factor, from which a warning is due
 REASONS_NAMED = 4
+OFTEN = 0.8  # share of resamples in which the minimum of a budget should lie inside its sizes
 
 
 def power_laws(flops: FloatArray, params: FloatArray, tokens: FloatArray) -> FloatArray:
@@ -64,7 +65,7 @@ class FrontierFit:
     minima : DataFrame
         One row per budget: flops, sizes (how many different ones), params, tokens, loss, ``used``
         and, where it is refused, ``reason``. After a bootstrap also bounds of params (95 %) and
-        ``kept``, the share of resamples in which the budget showed a minimum.
+        ``kept``, the share of resamples in which its minimum lay inside the sizes.
     estimates : array, shape (4,)
         Exponent and coefficient of params, then of tokens.
     curves : DataFrame or None
@@ -106,6 +107,13 @@ class FrontierFit:
     def refused(self) -> pd.DataFrame:
         """Budgets without a minimum that can be trusted, with the reason."""
         return self.minima[~self.minima["used"]]
+
+    @property
+    def doubtful(self) -> pd.DataFrame:
+        """Budgets that are used although ``kept`` is below 0.8; none without a bootstrap."""
+        if "kept" not in self.minima:
+            return self.minima.iloc[:0]
+        return self.minima[self.minima["used"] & (self.minima["kept"] < OFTEN)]
 
     @property
     def largest_flops(self) -> float:
@@ -216,7 +224,11 @@ class FrontierFit:
             many = len(flops) > REASONS_NAMED
             which = f"{len(flops)} points" if many else ", ".join(f"{c:.3g}" for c in flops)
             notes.append(f"refused {which}: {reason}")
-        return notes
+        return notes + [
+            f"doubtful {row.flops:.3g}: the minimum lies inside the sizes in only {row.kept:.0%} "
+            "of resamples, so it may be beyond them; add sizes on both sides"
+            for row in self.doubtful.itertuples()
+        ]
 
     def _draws(self) -> pd.DataFrame:
         if self.draws is None:

@@ -67,7 +67,12 @@ def fit_isoflops(
         exactly. Porian et al. 2024 use 25, which moves their exponents by up to 0.001.
     bootstrap : int
         Resamples; 0 gives no intervals. Runs are drawn with replacement inside every budget.
-        A budget that shows no minimum in a resample is left out of it.
+        A budget whose minimum lies outside its sizes in a resample is left out of it; ``kept``
+        is the share of resamples in which it stays. Of 200 simulated groups that lay to one side
+        of the true minimum, noise let 21 pass as groups with a minimum (parabola), with ``kept``
+        of 0.51 to 0.85, where groups around theirs had 0.92 or more. Budgets below 0.8 are used,
+        because a choice by resamples would make the estimate depend on them, but are listed in
+        ``doubtful`` and in the summary.
     noise : float, optional
         Instead of drawing runs, add normal noise with this standard deviation to every log
         loss: the spread between training runs that differ in the seed only.

@@ -11,12 +11,18 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from toolkit import tables
-from toolkit.errors import ConvergenceWarning, DataError, IdentifiabilityWarning
+from toolkit.errors import (
+    ConvergenceWarning,
+    DataError,
+    IdentifiabilityWarning,
+    SmallSampleWarning,
+)
 from toolkit.numerics.compiling import FloatArray, IntArray
 from toolkit.numerics.minimise import Minima, minimise
+from toolkit.resampling import FEW_UNITS, Resampling
 from toolkit.scaling.downstream.score_laws import ScoreLaw, get_score_law
 from toolkit.scaling.downstream.score_result import ScoreFit
-from toolkit.scaling.resampling import Bootstrap, Resampling
+from toolkit.scaling.resampling import Bootstrap
 
 __all__ = ["ScoreProblem", "fit_score"]
 
@@ -334,6 +340,13 @@ def _warn(result: ScoreFit) -> None:
             f"{draws.failed} of {len(draws)} resamples have no certified optimum; they are kept "
             "in the intervals.",
             ConvergenceWarning,
+            stacklevel=3,
+        )
+    if draws is not None and draws.units < FEW_UNITS:
+        warnings.warn(
+            f"Only {draws.units} independent units ({draws.unit}): their resamples are a poor "
+            "picture of chance, and bounds are unreliable.",
+            SmallSampleWarning,
             stacklevel=3,
         )
     known = result.identified

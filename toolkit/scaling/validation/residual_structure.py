@@ -1,18 +1,17 @@
 """Where the residuals of a fit are large, whether neighbours share them, and what that does."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
-from toolkit.errors import DataError, SmallSampleWarning
+from toolkit.errors import DataError
 from toolkit.numerics.compiling import FloatArray, IntArray
+from toolkit.resampling import Resampling
 from toolkit.results import Summary, significant
 from toolkit.scaling.allocation import FLOPS_PER_PARAM_TOKEN, size_exponent
 from toolkit.scaling.influence import leave_one_out
-from toolkit.scaling.resampling import Resampling
 from toolkit.scaling.result import ScalingFit
 from toolkit.scaling.validation.residual_signs import correlation_table, log_bins
 
@@ -237,11 +236,9 @@ def _resampled(
 ) -> FloatArray:
     """Parameter values of resamples of some unit, shape (resamples, p)."""
     problem = fit.problem
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SmallSampleWarning)  # the table tells the units
-        plan = Resampling.plan(resamples, units, problem.weights, generator)
+    plan = Resampling.plan(resamples, units, problem.weights, generator)
     theta = [
         problem.minimise(plan.weights(counts), fit.theta[None, :], near=fit.theta).theta
         for counts in plan.blocks()
     ]
-    return fit.law.from_working(np.concatenate(theta), problem.centre)
+    return problem.values_of(np.concatenate(theta))

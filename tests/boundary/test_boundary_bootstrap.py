@@ -51,7 +51,7 @@ def test_the_same_seed_gives_the_same_draws(known_models, fitted):
 
 
 def test_draws_do_not_depend_on_the_size_of_blocks(known_models, fitted, monkeypatch):
-    monkeypatch.setattr("toolkit.boundary.resampling.BLOCK_VALUES", 35_000)
+    monkeypatch.setattr("toolkit.resampling.BLOCK_VALUES", 35_000)
     again = boundary.fit(known_models(0), tau=0.98, bootstrap=200, rng=0)
     np.testing.assert_array_equal(again.draws, fitted.draws)
 
