@@ -8,6 +8,7 @@ import pytest
 from toolkit.datasets.simulate import isoflop_design, simulate_runs
 from toolkit.errors import ConvergenceWarning, IdentifiabilityWarning
 from toolkit.scaling import fit
+from toolkit.scaling.identifiability import assess
 
 SIZES = np.geomspace(5e7, 1e10, 40)
 NO_FLOOR = {"A": 482.0, "B": 2085.0, "E": 1e-3, "alpha": 0.348, "beta": 0.366}
@@ -184,3 +185,36 @@ def test_the_mean_of_the_losses_has_the_optimum_of_their_sum(runs):
     assert mean.objective == pytest.approx(total.objective / len(runs), rel=1e-11)
     assert mean.certified
     assert mean.identifiability().identified.equals(total.identifiability().identified)
+
+
+def test_a_parameter_that_no_run_feels_does_not_drag_the_others_down(runs):
+    """No run repeats data, so the decay of repeats has no effect: it is refused, alone."""
+    once = runs.assign(tokens_unique=runs["tokens"])
+    with warnings.catch_warnings():  # no certificate either, where the objective is flat
+        warnings.simplefilter("ignore")
+        found = fit("repeated_data", once)
+    known = found.identifiability()
+    lost = set(known.identified.index[~known.identified])
+    assert "R_D" in lost
+    assert not lost & {"A", "B", "E", "alpha", "beta"}
+    assert known.condition < 1e6
+
+
+def test_with_every_parameter_on_a_bound_or_pinned_there_is_nothing_to_condition():
+    everything, nothing = np.array([True, False]), np.array([False, False])
+    known = assess(
+        ["a", "b"],
+        positive=everything,
+        jacobian=np.ones((5, 2)),
+        residuals=np.ones(5),
+        weights=np.ones(5),
+        hessian=np.eye(2),
+        objective=1.0,
+        unit_change=np.eye(2),
+        on_bound=everything,
+        pinned=~everything,
+        confounded=nothing,
+        confounded_columns=(),
+    )
+    assert np.isnan(known.condition)
+    assert known.identified.tolist() == [False, True]

@@ -290,10 +290,12 @@ def _warn(result: ScalingFit) -> None:
     unsure = known.identified
     if not unsure.all():
         names = ", ".join(unsure.index[~unsure])
+        way_out = "vary one while the other stays"
+        if result.law.name != "chinchilla_tied":
+            way_out += ", or fit a law in which they share an exponent (chinchilla_tied)"
         why = "".join(
             f" {one} and {other} rise together in these runs, so that their terms cannot be told "
-            "apart: vary one while the other stays, or fit a law in which they share an exponent "
-            "(chinchilla_tied)."
+            f"apart: {way_out}."
             for one, other in known.confounded
         )
         warnings.warn(

@@ -12,6 +12,7 @@ from toolkit.results import Summary, significant
 
 __all__ = ["DIFFERENCE", "FACTOR", "Identifiability", "assess"]
 
+NO_EFFECT = 1e-12  # length of a parameter's column of the Jacobian, relative to the longest
 COLLINEAR = 300.0  # inflation of a standard error by the other parameters that decides against it
 DOUBTFUL = 0.25  # share of the half-widths below from which the curvature is not trusted
 FACTOR, DIFFERENCE = np.log(10.0), 0.5  # half-widths of a 95 % interval that decide against it
@@ -147,18 +148,23 @@ def assess(
     confounded_columns : sequence of (column, column)
         The columns of those terms.
     """
-    free = ~(on_bound | pinned)
-    weighted = jacobian[:, free] * np.sqrt(weights / weights.mean())[:, None]
+    weighted = jacobian * np.sqrt(weights / weights.mean())[:, None]
     length = np.linalg.norm(weighted, axis=0)
-    scaled = weighted / np.where(length > 0, length, 1.0)
-    singular, direction = np.linalg.svd(scaled, full_matrices=False)[1:]
-    singular = np.maximum(singular, singular[0] * 1e-15)  # a rank that is lost is very flat
+    free = ~(on_bound | pinned)
+    # one that no run feels says nothing of the others, but would make them all look confounded
+    free &= length > NO_EFFECT * length[free].max(initial=0.0)
     flattest, inflation = np.zeros(len(names)), np.full(len(names), np.nan)
-    flattest[free] = direction[-1] * np.sign(direction[-1][np.argmax(np.abs(direction[-1]))])
-    inflation[free] = np.sqrt(np.sum((direction / singular[:, None]) ** 2, axis=0))
-    spread = 1.4826 * np.median(np.abs(residuals)) * np.sqrt(np.pi / 2)
-    reach = direction.T / singular / np.where(length > 0, length, np.nan)[:, None]
-    error = spread * _lengths(unit_change[:, free] @ reach, free)
+    error, condition = np.full(len(names), np.nan), np.nan
+    if free.any():
+        length = length[free]
+        singular, direction = np.linalg.svd(weighted[:, free] / length, full_matrices=False)[1:]
+        singular = np.maximum(singular, singular[0] * 1e-15)  # a rank that is lost is very flat
+        flattest[free] = direction[-1] * np.sign(direction[-1][np.argmax(np.abs(direction[-1]))])
+        inflation[free] = np.sqrt(np.sum((direction / singular[:, None]) ** 2, axis=0))
+        spread = 1.4826 * np.median(np.abs(residuals)) * np.sqrt(np.pi / 2)
+        reach = direction.T / singular / length[:, None]
+        error = spread * _lengths(unit_change[:, free] @ reach, free)
+        condition = float(singular[0] / singular[-1])
     widest = np.where(positive, FACTOR, DIFFERENCE)
     identified = free & ~confounded & (inflation < COLLINEAR) & (1.96 * error < widest)
     slack = _slack(hessian[np.ix_(free, free)], objective, unit_change[:, free], free)
@@ -175,7 +181,6 @@ def assess(
         },
         index=pd.Index(names, name="parameter"),
     )
-    condition = float(singular[0] / singular[-1])
     return Identifiability(condition, table, widest, confounded_columns)
 
 
