@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 
 import toolkit as tk
@@ -32,11 +33,14 @@ def _public():
 
 @pytest.mark.parametrize("name", [*_modules()])
 def test_examples_run(name):
+    module = importlib.import_module(name)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     with mpl.rc_context({"backend": "Agg"}):
-        outcome = doctest.testmod(
-            importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE
-        )
-    assert outcome.failed == 0
+        for example in doctest.DocTestFinder().find(module, name):
+            plt.close("all")  # each draws on a fresh figure, as its reader would
+            runner.run(example)
+    plt.close("all")
+    assert runner.summarize().failed == 0
 
 
 @pytest.mark.parametrize("function", [*_public()])

@@ -9,6 +9,7 @@ from toolkit.datasets import isoflop_design, simulate_runs
 from toolkit.errors import DataError
 from toolkit.scaling import CHINCHILLA
 
+HOFFMANN = CHINCHILLA.values("hoffmann2022")  # values, so that no range is warned of
 DESIGN = isoflop_design([1e19, 1e20, 1e21], [5, 20, 80])
 
 
@@ -29,7 +30,7 @@ def test_budgets_and_ratios_must_be_positive(budgets):
 
 def test_runs_without_noise_lie_on_the_law():
     runs = simulate_runs("chinchilla", "hoffmann2022", DESIGN, noise=0.0)
-    np.testing.assert_array_equal(runs["loss"], CHINCHILLA.predict("hoffmann2022", DESIGN))
+    np.testing.assert_array_equal(runs["loss"], CHINCHILLA.predict(HOFFMANN, DESIGN))
     assert runs["run"].tolist() == list(range(9))
     assert runs.attrs["truth"] == dict(CHINCHILLA.presets["hoffmann2022"].values)
     assert runs["flops"].equals(DESIGN["flops"])
@@ -43,7 +44,7 @@ def test_runs_without_noise_lie_on_the_law():
 def test_the_error_of_the_log_loss_has_the_distribution_asked_for(noise, law):
     many = isoflop_design(np.geomspace(1e18, 1e22, 100), np.geomspace(2, 200, 30))
     runs = simulate_runs("chinchilla", "hoffmann2022", many, noise=noise, rng=0)
-    error = np.log(runs["loss"] / CHINCHILLA.predict("hoffmann2022", many))
+    error = np.log(runs["loss"] / CHINCHILLA.predict(HOFFMANN, many))
     assert stats.kstest(error, law.cdf).pvalue > 0.01
 
 
@@ -61,7 +62,7 @@ def test_the_index_of_the_design_does_not_misalign_the_losses():
     shuffled = DESIGN.sample(frac=1, random_state=0)
     runs = simulate_runs("chinchilla", "hoffmann2022", shuffled, noise=0.0)
     np.testing.assert_array_equal(runs["params"], shuffled["params"])
-    np.testing.assert_array_equal(runs["loss"], CHINCHILLA.predict("hoffmann2022", runs))
+    np.testing.assert_array_equal(runs["loss"], CHINCHILLA.predict(HOFFMANN, runs))
 
 
 def test_a_mapping_with_whole_numbers_is_a_design():
@@ -91,4 +92,4 @@ def test_runs_can_be_simulated_over_the_design_of_real_runs():
     named = DESIGN.assign(run=[f"r{k}" for k in range(9)], loss=9.9)
     runs = simulate_runs("chinchilla", "hoffmann2022", named, noise=0.0)
     assert runs["run"].tolist() == named["run"].tolist()
-    np.testing.assert_array_equal(runs["loss"], CHINCHILLA.predict("hoffmann2022", DESIGN))
+    np.testing.assert_array_equal(runs["loss"], CHINCHILLA.predict(HOFFMANN, DESIGN))

@@ -268,5 +268,6 @@ def _check_columns(table: pd.DataFrame, needed: Sequence[str]) -> None:
     missing = [name for name in needed if name not in table]
     if missing:
         raise DataError(
-            f"Missing {', '.join(missing)}. Give the table of scaling.emergence_curves(...)."
+            f"Missing {', '.join(missing)}. Give the table that "
+            "scaling.downstream.emergence_curves returns."
         )

@@ -139,7 +139,9 @@ def backtest_scores(
     >>> from toolkit import datasets, scaling
     >>> runs = datasets.load("simulated_runs")
     >>> runs["score"] = 0.25 + 0.75 / (1 + np.exp(3 * (runs["loss"] - 2.6)))
-    >>> test = scaling.backtest_scores(runs, train_flops=5e20, methods=["two-step"], floor=0.25)
+    >>> test = scaling.downstream.backtest_scores(
+    ...     runs, train_flops=5e20, methods=["two-step"], floor=0.25
+    ... )
     >>> bool(test.params["two-step"] < 0.02)
     True
     """

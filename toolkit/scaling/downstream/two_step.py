@@ -223,7 +223,7 @@ def two_step(
     >>> from toolkit import datasets, scaling
     >>> runs = datasets.load("simulated_runs")
     >>> runs["score"] = 0.25 + 0.75 / (1 + np.exp(3 * (runs["loss"] - 2.6)))
-    >>> fit = scaling.two_step(runs, floor=0.25)
+    >>> fit = scaling.downstream.two_step(runs, floor=0.25)
     >>> fit.predict({"params": [3e9], "tokens": [2e11]})["score"].round(2).tolist()
     [0.82]
     """
