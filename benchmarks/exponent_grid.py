@@ -71,7 +71,7 @@ def growth() -> Iterator[Timing]:
             lambda runs=runs, fits=fits: fits.append(
                 tk.scaling.fit("chinchilla", runs, bootstrap=100, rng=0)
             ),
-            repeats=2 if rows < 10_000 else 1,
+            repeats=3,
         )
         note = "" if np.isnan(before) else f"{seconds / before:.2f} times half the runs"
         work = f"fit with 100 resamples, {rows:,} runs"
