@@ -42,6 +42,14 @@ def all_points():
 
 
 @pytest.fixture(scope="session")
+def positions():
+    """Rows of the published resamples, shape (4000, 240)."""
+    random = np.random.RandomState(besiroglu2024.SEED)
+    n = besiroglu2024.KEPT
+    return np.array([random.choice(n, n, replace=True) for _ in range(besiroglu2024.RESAMPLES)])
+
+
+@pytest.fixture(scope="session")
 def kept_points(all_points):
     """Drop the five highest losses; the rest stays in the order of the file."""
     dropped = all_points["loss"].nlargest(len(all_points) - besiroglu2024.KEPT).index

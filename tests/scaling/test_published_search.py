@@ -9,13 +9,6 @@ from toolkit.scaling import CHINCHILLA, fit
 
 
 @pytest.fixture(scope="module")
-def positions():
-    random = np.random.RandomState(published.SEED)
-    n = published.KEPT
-    return np.array([random.choice(n, n, replace=True) for _ in range(published.RESAMPLES)])
-
-
-@pytest.fixture(scope="module")
 def published_draws(kept_points, positions):
     """Fit each resample as published: BFGS on raw logarithms, from one start."""
     columns = [np.log(kept_points[name].to_numpy()) for name in ("params", "tokens", "loss")]

@@ -24,13 +24,6 @@ def fitted(kept_points):
 
 
 @pytest.fixture(scope="module")
-def positions():
-    random = np.random.RandomState(published.SEED)
-    n = published.KEPT
-    return np.array([random.choice(n, n, replace=True) for _ in range(published.RESAMPLES)])
-
-
-@pytest.fixture(scope="module")
 def resampled(kept_points, positions):
     return fit("chinchilla", kept_points, bootstrap=positions)
 

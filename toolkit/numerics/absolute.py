@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numba import boolean, float64, int64, types, void
 
 from toolkit.numerics.compiling import FloatArray, IntArray, compile_once, kernel
+from toolkit.numerics.hinges import invert
 from toolkit.numerics.minimise import MODEL_SIGNATURE, Minima, for_kernel, minimise
 from toolkit.numerics.newton import inner_product, with_weight
 
@@ -80,36 +81,6 @@ def _fields(minima: Minima) -> tuple[npt.NDArray[Any], ...]:
 
 
 @kernel
-def _invert(matrix: FloatArray, inverse: FloatArray) -> bool:
-    """Gauss-Jordan with row pivots; False where the matrix is singular."""
-    size = len(matrix)
-    work = matrix.copy()
-    inverse[:, :] = np.eye(size)
-    for c in range(size):
-        pivot = c
-        for r in range(c + 1, size):
-            if abs(work[r, c]) > abs(work[pivot, c]):
-                pivot = r
-        if not abs(work[pivot, c]) > 1e-300:
-            return False
-        if pivot != c:
-            for k in range(size):
-                work[c, k], work[pivot, k] = work[pivot, k], work[c, k]
-                inverse[c, k], inverse[pivot, k] = inverse[pivot, k], inverse[c, k]
-        head = work[c, c]
-        for k in range(size):
-            work[c, k] /= head
-            inverse[c, k] /= head
-        for r in range(size):
-            if r != c:
-                factor = work[r, c]
-                for k in range(size):
-                    work[r, k] -= factor * work[c, k]
-                    inverse[r, k] -= factor * inverse[c, k]
-    return True
-
-
-@kernel
 def _first_basis(residual: FloatArray, rows: FloatArray, basis: IntArray) -> bool:
     """Pick the smallest residuals whose rows are linearly independent."""
     n, size = rows.shape
@@ -155,7 +126,7 @@ def _corner(
     corner = np.empty((size, size))
     for k in range(size):
         corner[k, :] = rows[basis[k]]
-    if not _invert(corner, inverse):
+    if not invert(corner, inverse):
         return False
     step[:] = 0.0
     gradient[:] = 0.0

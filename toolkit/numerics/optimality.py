@@ -21,12 +21,13 @@ from toolkit.numerics.sigmoid import (
     add_hinges,
     confine,
     curve_values,
+    fill_row,
     hinge_loss,
     node_sums,
     smooth_loss,
 )
 
-__all__ = ["LIMITS", "NEWTON_STEPS", "fill_row", "limit_value", "settle"]
+__all__ = ["LIMITS", "NEWTON_STEPS", "limit_value", "settle"]
 
 LIMITS = 7  # that keep theta where it may be
 NEWTON_STEPS = 8
@@ -56,14 +57,6 @@ def limit_value(j: int, theta: FloatArray, limits: FloatArray, normal: FloatArra
         normal[LOGIT], normal[SLOPE] = side, -1.0
         beyond = side * theta[LOGIT] - theta[SLOPE] - FARTHEST
     return float(beyond)
-
-
-@kernel
-def fill_row(theta: FloatArray, x: float, share: float, row: FloatArray) -> None:
-    """Fill the derivative of the curve at one x."""
-    row[BASE], row[TOP] = 1.0 - share, share
-    row[LOGIT] = (theta[TOP] - theta[BASE]) * share * (1.0 - share)
-    row[SLOPE] = row[LOGIT] * x
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy as np
 
 from toolkit.numerics.compiling import FloatArray, IntArray, kernel
 from toolkit.numerics.hinges import hinge_optimum
-from toolkit.numerics.optimality import LIMITS, NEWTON_STEPS, fill_row, limit_value, settle
+from toolkit.numerics.optimality import LIMITS, NEWTON_STEPS, limit_value, settle
 from toolkit.numerics.sigmoid import (
     BASE,
     LOGIT,
@@ -20,6 +20,7 @@ from toolkit.numerics.sigmoid import (
     TOP,
     confine,
     curve_values,
+    fill_row,
     first_node_sums,
     hinge_loss,
     smooth_loss,

@@ -33,6 +33,7 @@ __all__ = [
     "confine",
     "curve_values",
     "descend_smoothed",
+    "fill_row",
     "first_node_sums",
     "hinge_loss",
     "node_sums",
@@ -200,6 +201,14 @@ def _hold_at_limits(
 
 
 @kernel
+def fill_row(theta: FloatArray, x: float, share: float, row: FloatArray) -> None:
+    """Fill the derivative of the curve at one x."""
+    row[BASE], row[TOP] = 1.0 - share, share
+    row[LOGIT] = (theta[TOP] - theta[BASE]) * share * (1.0 - share)
+    row[SLOPE] = row[LOGIT] * x
+
+
+@kernel
 def add_hinges(
     theta: FloatArray,
     x: FloatArray,
@@ -210,13 +219,10 @@ def add_hinges(
     hessian: FloatArray,
 ) -> None:
     """Add the first-order terms of the rows near and above the curve."""
-    rise = theta[TOP] - theta[BASE]
     row = np.empty(4)
     for g in range(x.size):
         if pull[g] != 0.0:
-            row[BASE], row[TOP] = 1.0 - share[g], share[g]
-            row[LOGIT] = rise * share[g] * (1.0 - share[g])
-            row[SLOPE] = row[LOGIT] * x[g]
+            fill_row(theta, x[g], share[g], row)
             for a in range(4):
                 gradient[a] += pull[g] * row[a]
                 for b in range(a + 1):

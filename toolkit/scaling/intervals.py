@@ -40,6 +40,7 @@ def intervals(
     quantities: Callable[[FloatArray], FloatArray],
     level: float,
     method: IntervalMethod | None,
+    draws: FloatArray | None = None,
 ) -> list[Interval]:
     """Bound m quantities.
 
@@ -52,6 +53,8 @@ def intervals(
         Nominal coverage, in (0, 1).
     method : {"bca", "percentile", "basic", "jackknife"}, optional
         `default_method` when missing.
+    draws : array, shape (resamples, m), optional
+        The quantities of the resamples, where the caller has them already.
 
     Returns
     -------
@@ -71,11 +74,12 @@ def intervals(
             jackknife_interval(estimate, values, level=level, unit=unit)
             for estimate, values in zip(estimates, left_out, strict=True)
         ]
-    draws = quantities(resampled(fit).theta).T
-    needed = quantities(_without_each(fit)).T if method == "bca" else [None] * len(draws)
+    if draws is None:
+        draws = quantities(resampled(fit).theta)
+    needed = quantities(_without_each(fit)).T if method == "bca" else [None] * len(estimates)
     return [
         bootstrap_interval(e, d, level=level, method=method, left_out=left, unit=unit)
-        for e, d, left in zip(estimates, draws, needed, strict=True)
+        for e, d, left in zip(estimates, draws.T, needed, strict=True)
     ]
 
 

@@ -44,10 +44,10 @@ def predict(
     def curves(thetas: FloatArray) -> FloatArray:
         return np.array([law.evaluate_working(theta, x)[0] for theta in thetas])
 
-    bounds = intervals(fit, curves, level, method)
+    draws = curves(fit.bootstrap.theta)
+    bounds = intervals(fit, curves, level, method, draws=draws)
     table["lower"] = np.exp([interval.lower for interval in bounds])
     table["upper"] = np.exp([interval.upper for interval in bounds])
-    draws = curves(fit.bootstrap.theta)
     noise = fit.residuals.to_numpy() * _residual_inflation(fit)
     mixed = [_tails((curve[:, None] + noise).ravel(), level) for curve in draws.T]
     table["run_lower"], table["run_upper"] = np.exp(np.transpose(mixed))

@@ -92,6 +92,22 @@ _HOFFMANN = "Hoffmann et al. 2022, arXiv:2203.15556, approach 3"
 _BESIROGLU_RANGE = {"params": (57.3e6, 16.2e9), "tokens": (0.82e9, 318e9)}
 _BESIROGLU = "Besiroglu et al. 2024, arXiv:2404.10102, refit of 240 points of that paper's figure 4"
 
+SIZE_TERM = Parameter(
+    "A",
+    "size term at one parameter",
+    "nats per token · params^alpha",
+    positive=True,
+    scales=("params", "alpha"),
+)
+DATA_TERM = Parameter(
+    "B",
+    "data term at one token",
+    "nats per token · tokens^beta",
+    positive=True,
+    scales=("tokens", "beta"),
+)
+FLOOR = Parameter("E", "loss that neither size nor data removes", "nats per token", positive=True)
+
 CHINCHILLA = Law(
     name="chinchilla",
     title="Chinchilla law",
@@ -100,21 +116,9 @@ CHINCHILLA = Law(
     reference="Hoffmann et al. 2022, arXiv:2203.15556, equation 2",
     columns=("params", "tokens"),
     parameters=(
-        Parameter(
-            "A",
-            "size term at one parameter",
-            "nats per token · params^alpha",
-            positive=True,
-            scales=("params", "alpha"),
-        ),
-        Parameter(
-            "B",
-            "data term at one token",
-            "nats per token · tokens^beta",
-            positive=True,
-            scales=("tokens", "beta"),
-        ),
-        Parameter("E", "loss that neither size nor data removes", "nats per token", positive=True),
+        SIZE_TERM,
+        DATA_TERM,
+        FLOOR,
         Parameter("alpha", "exponent of size", "none", lower=FLAT, upper=5.0),
         Parameter("beta", "exponent of data", "none", lower=FLAT, upper=5.0),
     ),

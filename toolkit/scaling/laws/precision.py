@@ -18,12 +18,14 @@ of activations, after training, after training in the unified law) covers the tr
 and 100 of 100 simulated studies.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from toolkit.numerics.compiling import FloatArray, kernel
 from toolkit.numerics.fast import exp, log
 from toolkit.scaling.law import Law, Parameter, Preset
-from toolkit.scaling.laws.chinchilla import FLAT
+from toolkit.scaling.laws.chinchilla import DATA_TERM, FLAT, FLOOR, SIZE_TERM
 from toolkit.scaling.laws.starts import floor_and_rest, spread
 
 __all__ = ["PRECISION", "PRECISION_AFTER", "PRECISION_UNIFIED", "PRECISION_WEIGHTS"]
@@ -129,27 +131,15 @@ def _points(x: FloatArray, y: FloatArray, further: list[tuple[float, float]]) ->
 
 
 _BASE = (
-    Parameter(
-        "A",
-        "size term at one effective parameter",
-        "nats per token · params^alpha",
-        positive=True,
-        scales=("params", "alpha"),
-    ),
-    Parameter(
-        "B",
-        "data term at one token",
-        "nats per token · tokens^beta",
-        positive=True,
-        scales=("tokens", "beta"),
-    ),
-    Parameter("E", "loss that neither size nor data removes", "nats per token", positive=True),
+    replace(SIZE_TERM, meaning="size term at one effective parameter"),
+    DATA_TERM,
+    FLOOR,
     Parameter("alpha", "exponent of effective size", "none", lower=FLAT, upper=5.0),
     Parameter("beta", "exponent of data", "none", lower=FLAT, upper=5.0),
 )
 
 
-def _sensitivity(name: str, what: str, column: str, unit_of: str | None) -> Parameter:
+def _sensitivity(name: str, what: str, unit_of: str | None) -> Parameter:
     return Parameter(
         name,
         f"bits in which {what} keep 63 % of their worth",
@@ -165,7 +155,7 @@ def _trained(own_unit: bool) -> tuple[Parameter, ...]:
     named = {"gamma_w": "weights", "gamma_a": "activations", "gamma_kv": "cache entries"}
     columns = ("bits_weights", "bits_activations", "bits_cache")
     return tuple(
-        _sensitivity(name, what, column, None if own_unit else column)
+        _sensitivity(name, what, None if own_unit else column)
         for (name, what), column in zip(named.items(), columns, strict=True)
     )
 

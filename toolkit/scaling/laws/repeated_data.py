@@ -27,7 +27,7 @@ import numpy as np
 from toolkit.numerics.compiling import FloatArray, kernel
 from toolkit.numerics.fast import exp, log
 from toolkit.scaling.law import Law, Parameter, Preset
-from toolkit.scaling.laws.chinchilla import FLAT
+from toolkit.scaling.laws.chinchilla import DATA_TERM, FLAT, FLOOR, SIZE_TERM
 from toolkit.scaling.laws.starts import floor_and_rest, spread
 from toolkit.scaling.laws.tied import CHINCHILLA_TIED
 
@@ -106,21 +106,9 @@ REPEATED_DATA = Law(
     reference="Muennighoff et al. 2023, arXiv:2305.16264, equations 5 and 6 and appendix A",
     columns=("params", "tokens", "tokens_unique"),
     parameters=(
-        Parameter(
-            "A",
-            "size term at one parameter",
-            "nats per token · params^alpha",
-            positive=True,
-            scales=("params", "alpha"),
-        ),
-        Parameter(
-            "B",
-            "data term at one token",
-            "nats per token · tokens^beta",
-            positive=True,
-            scales=("tokens", "beta"),
-        ),
-        Parameter("E", "loss that neither size nor data removes", "nats per token", positive=True),
+        SIZE_TERM,
+        DATA_TERM,
+        FLOOR,
         Parameter("alpha", "exponent of effective size", "none", lower=FLAT, upper=5.0),
         Parameter("beta", "exponent of effective data", "none", lower=FLAT, upper=5.0),
         Parameter(

@@ -9,13 +9,14 @@ alpha covers the truth in 96.5 % of 400 simulated studies of 240 runs (standard 
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from toolkit.numerics.compiling import FloatArray, kernel
 from toolkit.numerics.fast import exp, log
 from toolkit.scaling.law import Law, Parameter, Preset
-from toolkit.scaling.laws.chinchilla import FLAT
+from toolkit.scaling.laws.chinchilla import DATA_TERM, FLAT, FLOOR, SIZE_TERM
 from toolkit.scaling.laws.starts import floor_and_rest, spread
 
 __all__ = ["CHINCHILLA_TIED"]
@@ -63,21 +64,9 @@ CHINCHILLA_TIED = Law(
     reference="Muennighoff et al. 2023, arXiv:2305.16264, appendix A",
     columns=("params", "tokens"),
     parameters=(
-        Parameter(
-            "A",
-            "size term at one parameter",
-            "nats per token · params^alpha",
-            positive=True,
-            scales=("params", "alpha"),
-        ),
-        Parameter(
-            "B",
-            "data term at one token",
-            "nats per token · tokens^alpha",
-            positive=True,
-            scales=("tokens", "alpha"),
-        ),
-        Parameter("E", "loss that neither size nor data removes", "nats per token", positive=True),
+        SIZE_TERM,
+        replace(DATA_TERM, unit="nats per token · tokens^alpha", scales=("tokens", "alpha")),
+        FLOOR,
         Parameter("alpha", "exponent of size and of data", "none", lower=FLAT, upper=5.0),
     ),
     model=_log_loss,
